@@ -17,6 +17,19 @@ def is_traced(x: Any) -> bool:
     return isinstance(x, Tracer)
 
 
+def check_known(**given: Any) -> None:
+    """Check that none of the values is traced, where they must be seen.
+
+    **Raises:** ValueError that names the first that is.
+    """
+    for name, values in given.items():
+        if is_traced(values):
+            raise ValueError(
+                f"the values of {name} are needed here, and jax.jit, jax.vmap or the like traces them: give an array "
+                "that is no argument of the traced function, or call this outside of it."
+            )
+
+
 def check_epsilon(epsilon: Any) -> None:
     """Check that ε is one number in [0, 1/2); the value of a traced ε is not seen.
 
@@ -117,6 +130,10 @@ def check_labels(labels: Any) -> None:
             raise ValueError(
                 f"labels holds {other[0]!r}: every label must be the number +1 or -1; map what you have to these."
             )
+    if values.dtype.kind == "c":
+        raise ValueError(
+            f"labels has dtype {values.dtype}: every label must be the real number +1 or -1; give labels.real."
+        )
     bad = np.argwhere(np.abs(values.astype(np.float64)) != 1)
     if bad.size:
         at = tuple(int(i) for i in bad[0])

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.io import Pairs
-from robust_rlhf_jax.io.frames import check_rows
 from robust_rlhf_jax.preferences import (
     Labelled,
     PreferenceData,
@@ -22,6 +21,7 @@ from robust_rlhf_jax.preferences import (
 from robust_rlhf_jax.preferences.validation import check_decided
 from robust_rlhf_jax.rewards import CEILING, plain_fit
 from robust_rlhf_jax.rewards.front_door import fit_labelled, known_names
+from robust_rlhf_jax.row_order import check_rows
 from robust_rlhf_jax.sources import PairSource
 
 

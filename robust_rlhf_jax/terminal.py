@@ -3,7 +3,7 @@
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 
@@ -38,6 +38,16 @@ def shortened(text: str, length: int) -> str:
 def counted(number: int, what: str) -> str:
     """A number of things in words: "1 pair", "1,200 pairs"."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+# Names that a representation lists.
+SHOWN = 6
+
+
+def some_of(names: Sequence[Any]) -> str:
+    """The first names in brackets, to follow their number; "" of none."""
+    some = ", ".join(map(str, names[:SHOWN])) + (", …" if len(names) > SHOWN else "")
+    return f" ({some})" if some else ""
 
 
 def print_anything(*streams: Any) -> None:

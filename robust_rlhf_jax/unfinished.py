@@ -45,7 +45,11 @@ def whole_path(path: Path, folder: bool = False) -> Iterator[Path]:
     """A new file, or folder, beside `path` that takes its place when the block ends well, and vanishes if not.
 
     A file is on the disk before it has its name. What a killed process left of the same one is removed.
+
+    **Raises:** FileNotFoundError where the folder of `path` is missing.
     """
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist: make it first.")
     _remove_killed(path)
     make = os.mkdir if folder else _make_file
     with _claimed(path.parent, path.name, make) as unfinished:
@@ -187,7 +191,10 @@ def _flush(path: Path) -> None:
 def _claimed(parent: Path, name: str, make) -> Iterator[Path]:
     while True:
         path = parent / unfinished_name(name)
-        make(path)
+        try:
+            make(path)
+        except OSError as error:  # nobody knows the hidden name
+            raise OSError(error.errno, error.strerror, str(parent / name)) from None
         if fcntl is None:  # an open file could not be renamed there
             yield path
             return

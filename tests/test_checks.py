@@ -9,9 +9,14 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax import (
+    Pairs,
     algorithms,
     attacks,
     audit,
+    check_preferences,
+    fit_reward,
+    preferences_from_features,
+    preferences_from_options,
     random_split,
     rivals,
     robust_policy,
@@ -256,3 +261,25 @@ def test_a_seed_in_the_place_of_a_key_is_refused_where_a_key_is_asked_for():
     for ask in asked:
         with pytest.raises(ValueError, match=r"^key='0' is no key of JAX"):
             ask("0")
+
+
+C, R = np.arange(8.0, dtype=np.float32).reshape(4, 2), np.ones((4, 2), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda traced: fit_reward(Pairs(C, R), groups=traced).theta, "groups"),
+        (lambda traced: fit_reward(Pairs(C, R, groups=traced)).theta, "groups"),
+        (lambda traced: fit_reward(Pairs(C, R, raters=traced)).theta, "raters"),
+        (lambda traced: fit_reward(Pairs(C, R, strength=traced)).theta, "strength"),
+        (lambda traced: fit_reward(Pairs(C, R, weights=traced)).theta, "weights"),
+        (lambda traced: check_preferences(Pairs(C, R, weights=traced)), "weights"),
+        (lambda traced: preferences_from_options(C, R, traced), "labels"),
+        (lambda traced: preferences_from_options(C * traced[0], R, np.ones(4)), "option0"),
+        (lambda traced: preferences_from_features(C, R, traced), "labels"),
+    ],
+)
+def test_traced_values_that_are_needed_are_named(call, name):
+    with pytest.raises(ValueError, match=f"^the values of {name} are needed here, and jax.jit, jax.vmap"):
+        jax.jit(call)(jnp.ones(4))

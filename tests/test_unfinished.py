@@ -1,5 +1,6 @@
 """Work in progress is claimed by a lock, not by a process number; results of a killed process get to their places."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -195,3 +196,22 @@ def test_a_full_disk_is_named_by_what_was_to_be_written(tmp_path, error, folder)
 def test_other_errors_stay_as_they_are(tmp_path, error):
     with pytest.raises(OSError, check=lambda caught: caught is error), whole_path(tmp_path / "result"):
         raise error
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_a_missing_folder_is_named_and_not_the_hidden_file(tmp_path, folder):
+    (tmp_path / "file").touch()
+    for parent in (tmp_path / "none", tmp_path / "file"):
+        said = f"^{parent}/a.npz: the folder {parent} does not exist: make it first"
+        with pytest.raises(FileNotFoundError, match=said), whole_path(parent / "a.npz", folder=folder):
+            pass
+
+
+def test_a_folder_that_takes_no_file_is_said_of_the_file_itself(tmp_path, monkeypatch):
+    def refused(path):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(unfinished, "_make_file", refused)
+    with pytest.raises(PermissionError) as caught:
+        write_whole(tmp_path / "a.npz", b"")
+    assert caught.value.filename == str(tmp_path / "a.npz")

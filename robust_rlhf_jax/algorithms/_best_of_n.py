@@ -19,6 +19,7 @@ from robust_rlhf_jax.module import Module
 from robust_rlhf_jax.preferences import Labelled, PreferenceData, as_labelled
 from robust_rlhf_jax.rewards import RewardFit
 from robust_rlhf_jax.rewards.front_door import known_names
+from robust_rlhf_jax.terminal import counted, some_of
 
 from .possible_rewards import PossibleRewards, lies_may_hide, possible_rewards
 from .reward_and_share import reward_and_share
@@ -71,6 +72,10 @@ class Reranker(Module):
     hiding: Bool[Array, ""]
     feared: Bool[Array, ""]
     names: tuple[str, ...] = eqx.field(static=True, default=())
+
+    def __repr__(self) -> str:
+        """Of how many features its rewards are."""
+        return f"Reranker(rewards of {counted(self.reward.theta.shape[-1], 'feature')}{some_of(self.names)})"
 
     def choose(
         self,

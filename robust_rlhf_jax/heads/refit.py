@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from robust_rlhf_jax.io import RewardHead
-from robust_rlhf_jax.io.frames import check_rows
 from robust_rlhf_jax.rewards import RewardModel, RobustFit, Streaming, fit_reward
+from robust_rlhf_jax.row_order import check_rows
 
 from .embedded_pairs import Embed, embedded_pairs
 

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from robust_rlhf_jax.checks import check_epsilon
 from robust_rlhf_jax.preferences import group_numbers
 from robust_rlhf_jax.rewards import RobustFit, Streaming
+from robust_rlhf_jax.terminal import counted
 
 from .embedded_pairs import Embed
 from .refit import Refit, check_sides, mean_change, refit_head
@@ -72,6 +73,11 @@ class RobustHead:
         self.epochs = 0
         self.weights: Float[np.ndarray, " N"] = np.ones(len(chosen), np.float32)
         self.last: Refit | None = None
+
+    def __repr__(self) -> str:
+        """How many pairs, how many epochs they were trained for, and what they weigh."""
+        pairs, epochs = counted(len(self.weights), "pair"), counted(self.epochs, "epoch")
+        return f"RobustHead({pairs} after {epochs}; they weigh {self.weights.mean():.2f} on average)"
 
     def after_epoch(self, embed: Embed) -> Float[np.ndarray, " N"]:
         """The new weights [N], by the embeddings that the model gives now.

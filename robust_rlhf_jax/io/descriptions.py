@@ -14,6 +14,10 @@ from .table import Source, Table
 
 # Pairs, characters of a text, and skipped rows that are shown.
 EXAMPLES, SHOWN, SKIPPED = 3, 300, 20
+# Pairs of which one feature predicts every label: of fewer it may do so by chance.
+FEWEST_TO_TELL = 50
+# Pairs of words that may be names, and how often each must recur on average.
+FEWEST_OF_NAMES, TIMES = 10, 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,10 +171,49 @@ def _notes(pairs: Pairs) -> list[str]:
             f"{_number(repeats, 'pair')} {do} an earlier one with the same result, and no rater tells them apart: drop "
             "those that are copies."
         )
+    notes += _of_names(pairs)
+    notes += map(_telling, _predict_every_label(pairs))
     unnamed = 0 if pairs.raters is None else int((~has_name(pairs.raters)).sum())
     if unnamed:
         notes.append(f"{unnamed:,} {'pair names' if unnamed == 1 else 'pairs name'} no rater.")
     return notes
+
+
+def _of_names(pairs: Pairs) -> list[str]:
+    """A note on answers without prompts that are words which recur: a reward of their letters ranks no names."""
+    texts = pairs.texts
+    if texts is None or pairs.kind != "texts" or any(texts.prompt) or pairs.n_pairs < FEWEST_OF_NAMES:
+        return []
+    sides = [*texts.chosen, *texts.rejected]
+    words = sorted(set(sides))
+    if len(words) > len(sides) / TIMES or any(len(word.split()) > 1 for word in words):
+        return []
+    return [
+        f"The {len(sides):,} texts are {len(words):,} words that recur, such as {words[0]!r}: if they name items, "
+        "robust-rlhf leaderboard FILE --model-a COLUMN --model-b COLUMN ranks these."
+    ]
+
+
+def _predict_every_label(pairs: Pairs) -> list[tuple[str, bool, int]]:
+    """(name, whether the chosen side has more of it, in how many pairs) of each feature of numbers that alone says who
+    won in every decided pair; none of few pairs, of which one may do so by chance.
+    """
+    if pairs.kind != "numeric":
+        return []
+    decided = pairs.decided()
+    if decided.n_pairs < FEWEST_TO_TELL:
+        return []
+    x = np.asarray(decided.preferred_differences())
+    more, less = np.all(x > 0, axis=0), np.all(x < 0, axis=0)
+    return [(pairs.names[j], bool(more[j]), len(x)) for j in np.flatnonzero(np.logical_or(more, less))]
+
+
+def _telling(found: tuple[str, bool, int]) -> str:
+    name, more, n = found
+    return (
+        f"{name} is {'higher' if more else 'lower'} on the chosen side in all {n:,} decided pairs, so that it predicts "
+        "every label: leave it out if it was computed from the labels."
+    )
 
 
 def _repeats(pairs: Pairs) -> int:

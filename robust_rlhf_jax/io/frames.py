@@ -1,11 +1,12 @@
-"""Data frames and Arrow tables of features: their columns, put in one order, name them; their rows must be in one."""
+"""Data frames and Arrow tables of features: their columns, put in one order, name them."""
 
-from collections import Counter
 from collections.abc import Sequence
 from os.path import commonprefix
 from typing import Any
 
 import numpy as np
+
+from robust_rlhf_jax.row_order import has_index
 
 
 def aligned_frames(
@@ -40,35 +41,6 @@ def aligned_frames(
     return rejected, ()
 
 
-def check_rows(**given: Any) -> None:
-    """Check that the frames and columns among `given` have their rows in one order; others, and an index of other
-    entries, count by their place.
-
-    **Raises:** ValueError for rows that are called as those of the first of them and stand in another order.
-    """
-    indexed = [(name, values.index) for name, values in given.items() if _has_index(values)]
-    for name, index in indexed[1:]:
-        first, wanted = indexed[0]
-        if len(index) == len(wanted) and not index.equals(wanted) and _same_entries(index, wanted):
-            raise ValueError(
-                f"{first} and {name} have the same index in another order: put their rows in one order, or take "
-                "reset_index(drop=True) of both where rows count by their place."
-            )
-
-
-def _has_index(values: Any) -> bool:
-    """Of pandas and the like; the `index` of a list is a method."""
-    return hasattr(getattr(values, "index", None), "equals")
-
-
-def _same_entries(one: Any, other: Any) -> bool:
-    """Whether two indices of one length hold the same, in whatever order."""
-    try:
-        return one.sort_values().equals(other.sort_values())
-    except TypeError:  # entries of several types have no order
-        return Counter(one) == Counter(other)
-
-
 def usual_names(p: int) -> tuple[str, ...]:
     """The default names of p features."""
     return tuple(f"f{i}" for i in range(p))
@@ -83,10 +55,10 @@ def in_order(features: Any, names: Sequence[str], k: int) -> Any:
 
     **Raises:** ValueError for a frame or a row that lacks one of the features.
     """
-    if isinstance(features, list | tuple) and any(_has_columns(one) or _has_index(one) for one in features):
+    if isinstance(features, list | tuple) and any(_has_columns(one) or has_index(one) for one in features):
         return [in_order(one, names, k) for one in features]
     frame: Any = features
-    row = getattr(features, "ndim", 0) == 1 and _has_index(features)
+    row = getattr(features, "ndim", 0) == 1 and has_index(features)
     given = _unless_numbered(tuple(map(str, frame.index))) if row else column_names(features)
     if not given:
         return unmasked(features)

@@ -22,7 +22,9 @@ TIE = {
     "both are bad", "both are equally good", "both equally good", "equally bad", "equally preferred", "about equal",
     "no clear preference", "they are about the same", "neither is better", "both are equal", "a = b",
     "both equal", "the same", "both the same", "both are the same", "they are equal", "they are the same", "no winner",
-    "it's a tie", "unentschieden", "gleich", "gleich gut", "gleichstand", "beide gleich", "égal", "égaux", "égalité",
+    "it's a tie",
+    "i have no preference",
+    "unentschieden", "gleich", "gleich gut", "gleichstand", "beide gleich", "égal", "égaux", "égalité",
     "egalite", "ex aequo", "empate", "iguales", "igual", "pareggio", "pari", "uguali", "parità",
 }  # fmt: skip
 THINGS = (
@@ -40,7 +42,11 @@ SAYS_WHO = re.compile(
     rf"(?:(?:{THINGS}):? ?)?(?P<who>{WHO})"
     rf"(?: (?:one|{THINGS}))?(?: (?:is|are|was))?(?: (?P<how>{STRONG}|{WEAK}))?"
     rf"(?: (?:better|wins?|won|preferred|best|(?P<worse>worse|worst|loses|lost)))?"
-    rf"(?: than (?:the )?(?:(?:{THINGS}) ?)?(?P<other>{WHO}|other)(?: (?:one|{THINGS}))?)?$"
+    rf"(?: (?:than|beats?|defeats?|over) (?:the )?(?:(?:{THINGS}) ?)?(?P<other>{WHO}|other)(?: (?:one|{THINGS}))?)?$"
+)
+# What labels call sides that are left and right.
+LEFT_AND_RIGHT = dict.fromkeys(("l", "links", "gauche", "izquierda", "sinistra"), 1.0) | dict.fromkeys(
+    ("r", "rechts", "droite", "derecha", "destra"), -1.0
 )
 # The number of a step of a scale before its words: "1 - a is much better".
 STEP = re.compile(
@@ -48,6 +54,8 @@ STEP = re.compile(
 )
 # "winner: tie", "verdict: both".
 BEFORE_TIES = re.compile(rf"^(?:(?:{LEAD}),? )?(?:the |my |final )*(?:winner|verdict)(?: is)?: ")
+# The same of a tie: "4 - about the same".
+STEP_OF_TIE = re.compile(r"^[1-9][.:)]? (?=\D)")
 # "a>b", "b >> a", "response a > response b".
 ORDER = re.compile(
     rf"^(?:(?:{THINGS}) )?(?P<a>a|b|0|1|2) ?(?P<how>>{{1,3}}|<{{1,3}}|≻) ?(?:(?:{THINGS}) )?(?P<b>a|b|0|1|2)$"
@@ -57,6 +65,8 @@ VERDICT = re.compile(r"\[\[[^\[\]]{1,20}\]\]")
 SENTENCES = re.compile(r"\s*\n\s*|(?<=[^\W\d][.!?])\s+|(?<=[.!?*])\s+(?=\S+:)")
 # Letters before a verdict at least: what is shorter is a list of sides, or their numbers.
 SHORTEST = 20
+# Between a sign and its number.
+SIGN = re.compile(r"^([-+])\s+")
 BOLD = re.compile(r"\*\*([^*]+)\*\*")
 SUFFIX = re.compile(
     r"(?:^|[\W_]|(?<=[a-z]))(a|b|0|1|2|left|right|first|second|one|two|A|B|gauche|droite|links|rechts|izquierda|derecha|"
@@ -102,7 +112,7 @@ def word_rule(sides: tuple[str, str], tie_is: str | None = None, apart: bool = T
     names = dict(zip(map(word, sides), (1.0, -1.0), strict=True))
     names = dict(zip(_apart(sides), (1.0, -1.0), strict=True)) | names if apart else names
     named, tie = suffixes(sides), None if tie_is is None else word(tie_is)
-    names = {"l": 1.0, "r": -1.0} | names if ("left", "right") in (named, _apart(sides)) else names
+    names = LEFT_AND_RIGHT | names if ("left", "right") in (named, _apart(sides)) else names
     ties = TIE if tie is None else {*TIE, tie}
 
     # A column repeats few words over many rows.
@@ -110,7 +120,7 @@ def word_rule(sides: tuple[str, str], tie_is: str | None = None, apart: bool = T
     def meaning(said: str) -> float | None:
         if said in names and said != tie:
             return names[said]
-        if said in ties or BEFORE_TIES.sub("", said) in ties:
+        if said in ties or {BEFORE_TIES.sub("", said), STEP_OF_TIE.sub("", said)} & ties:
             return 0.0
         if number_in(said) is not None and said not in named:
             return None
@@ -178,8 +188,9 @@ def _word(cell: str) -> str:
     said = cell.strip().casefold()
     if said.endswith("%") and number_in(said[:-1]) is not None:
         said = said[:-1]
-    if number_in(said) is not None:
-        return said.removeprefix("+").removesuffix(".0")
+    number = SIGN.sub(r"\1", said.strip("[]() "))  # its sign is no dash
+    if number_in(number) is not None:
+        return number.removeprefix("+").removesuffix(".0")
     if said.startswith("[[c"):  # a judge's third verdict
         return "tie"
     said = BOLD.sub(r"\1", said)

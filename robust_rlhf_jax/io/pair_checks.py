@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from robust_rlhf_jax.checks import is_traced
+from robust_rlhf_jax.checks import check_known, is_traced
 
 from .given_arrays import are_truths, as_floats
 from .pairs import BY_PAIR, Pairs, check_length
@@ -65,6 +65,7 @@ def _check_fields(pairs: Pairs) -> None:
         check_length(getattr(pairs, name), name, n)
     if len(pairs.names) != p:
         raise ValueError(f"names has {len(pairs.names)} entries: give one for each of the {p} features.")
+    check_known(weights=pairs.weights, strength=pairs.strength)
     for name in ("weights", "strength"):
         part = getattr(pairs, name)
         if part is not None and not np.all((part >= 0) & np.isfinite(part)):

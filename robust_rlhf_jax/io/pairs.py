@@ -9,12 +9,13 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Bool, Float, Int
 
-from robust_rlhf_jax.checks import check_labels, is_traced
+from robust_rlhf_jax.checks import check_known, check_labels, is_traced
+from robust_rlhf_jax.row_order import check_rows
 from robust_rlhf_jax.terminal import counted
 
 from .bad_cells import BadCell
 from .featurisers import Featuriser
-from .frames import aligned_frames, check_rows, column_names, usual_names
+from .frames import aligned_frames, column_names, usual_names
 from .given_arrays import array_of, as_floats, of_numbers, same, traced_or_host, where
 from .nobody import each_named
 from .table import Source
@@ -97,6 +98,8 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         rejected, columns = aligned_frames(self.chosen, self.rejected)
         if isinstance(self.names, set | frozenset):
             raise ValueError("names is a set, which has no order: give a list, in the order of the columns.")
+        if self.names is not None:  # a generator is read once
+            object.__setattr__(self, "names", tuple(self.names))
         _check_order(self.names, columns)
         object.__setattr__(self, "rejected", rejected)
         for name in ("chosen", "rejected", *BY_PAIR):
@@ -208,15 +211,19 @@ fit: other weights go on to exports, and fits count every pair as 1 |
     @property
     def clusters(self) -> np.ndarray | None:
         """Groups of dependent labels: those of one ranking or pair, else of one rater; None where nobody says, or they
-        are too few to be told apart."""
+        are too few to be told apart.
+
+        **Raises:** ValueError for traced groups or raters.
+        """
         return clusters_of(self.groups, self.raters)
 
     @property
     def fitted(self) -> Bool[np.ndarray, " N"]:
         """Which pairs a fit can use: no tie, weight above 0.
 
-        **Raises:** ValueError for strengths or weights of another number.
+        **Raises:** ValueError for strengths or weights of another number, or traced ones.
         """
+        check_known(strength=self.strength, weights=self.weights)
         # NumPy would spread one weight, or a column of them, over all pairs.
         for name in ("strength", "weights"):
             check_length(getattr(self, name), name, self.n_pairs)
@@ -261,6 +268,7 @@ def _check_order(names: Any, columns: tuple[str, ...]) -> None:
 
 def clusters_of(groups: np.ndarray | None, raters: np.ndarray | None) -> np.ndarray | None:
     """`Pairs.clusters` of these, each pair named (`each_named`)."""
+    check_known(groups=groups, raters=raters)
     for found in (groups, raters):
         if found is not None and len(np.unique(found)) >= FEWEST_GROUPS:
             return found

@@ -131,7 +131,8 @@ def believed(votes: Votes) -> RewardModel:
 
     Any evidence counts that changes the order of two models: `RobustFit.material` is 0.
 
-    **Raises:** ValueError as `Votes.wins`, or where no vote is between two models and decided.
+    **Raises:** ValueError as `Votes.wins`, or where no vote is between two models and decided; TypeError for what is
+    no `Votes`.
 
     **Example:**
 
@@ -141,9 +142,18 @@ def believed(votes: Votes) -> RewardModel:
     >>> float(believed(votes).weights.min())
     1.0
     """
+    _check_votes(votes)
     if not len(votes.decided().outcome):
         raise ValueError("no vote says which of two different models is better: a leaderboard needs some.")
     return fit_reward(votes.pairs(), config=ORDER_MATTERS)
+
+
+def _check_votes(votes: Any) -> None:
+    if not isinstance(votes, Votes):
+        raise TypeError(
+            f"votes are of the type {type(votes).__name__}: give leaderboard.Votes(first, second, outcome, names), or "
+            "what leaderboard.read_votes(path) reads."
+        )
 
 
 def judged(votes: Votes) -> RaterTable | None:
@@ -157,6 +167,7 @@ def judged(votes: Votes) -> RaterTable | None:
     >>> judged(Votes(np.array([0]), np.array([1]), np.array([1]), ("a", "b"))) is None
     True
     """
+    _check_votes(votes)
     decided = votes.decided()
     if (
         decided.raters is None
@@ -173,7 +184,7 @@ def rate(votes: Votes, model: RewardModel | None = None, table: RaterTable | Non
 
     **Arguments:** `model`, `table`: None for `believed` and `judged` of the votes.
 
-    **Raises:** ValueError as `believed`.
+    **Raises:** ValueError and TypeError as `believed`.
 
     **Example:**
 
@@ -183,6 +194,7 @@ def rate(votes: Votes, model: RewardModel | None = None, table: RaterTable | Non
     >>> [(row.name, round(row.plain)) for row in rate(votes)]
     [('a', 1095), ('b', 905)]
     """
+    _check_votes(votes)
     model = believed(votes) if model is None else model
     table = judged(votes) if table is None else table
     robust = bradley_terry(votes.wins(np.asarray(model.weights, float)))

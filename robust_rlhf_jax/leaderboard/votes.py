@@ -9,7 +9,6 @@ from jaxtyping import Float, Int
 
 from robust_rlhf_jax.io import Columns, Pairs, read_table
 from robust_rlhf_jax.io.bad_cells import BadCell, check_skip_bad, usable_rows
-from robust_rlhf_jax.io.frames import check_rows
 from robust_rlhf_jax.io.given_arrays import other_parts, same_parts
 from robust_rlhf_jax.io.label_rules import rule_for
 from robust_rlhf_jax.io.labels import is_missing, number_in, read_labels, read_ties, suffixes
@@ -19,6 +18,7 @@ from robust_rlhf_jax.io.schemas.rankings import SCORE_KEYS
 from robust_rlhf_jax.io.schemas.sides import RATERS, by_plain_name, named, plain_name
 from robust_rlhf_jax.io.table import Table
 from robust_rlhf_jax.memory import check_room
+from robust_rlhf_jax.row_order import check_rows
 from robust_rlhf_jax.terminal import counted
 
 from .winners import read_names

@@ -11,6 +11,7 @@ from robust_rlhf_jax.kernels.ball import ball_residual
 from robust_rlhf_jax.kernels.divisors import positive_or_one
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.quantile import keep_top
+from robust_rlhf_jax.row_order import check_rows
 
 
 def stationarity(
@@ -31,7 +32,8 @@ def stationarity(
     **Arguments:** `theta` θ̂ [k]; `x` [n, k]; `labels` [n] ±1; `epsilon` in [0, ½); `target`: θ★ [k] or None; `radius`:
     bound on ‖θ‖₂, ∞ for none.
 
-    **Raises:** ValueError for ε outside [0, ½), labels other than ±1, or shapes that do not fit.
+    **Raises:** ValueError for ε outside [0, ½), labels other than ±1, shapes that do not fit, or rows in two
+    orders.
 
     **Example:**
 
@@ -41,6 +43,7 @@ def stationarity(
     >>> [round(float(stationarity(jnp.array([theta]), x, labels, 0.0)), 3) for theta in (0.0, 0.693)]
     [0.167, 0.0]
     """
+    check_rows(x=x, labels=labels)
     check_epsilon(epsilon)
     check_labels(labels)
     x = as_floats(x)

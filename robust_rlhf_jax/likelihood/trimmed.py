@@ -15,6 +15,7 @@ from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.quantile import keep_top
 from robust_rlhf_jax.kernels.units import in_units, typical_powers
 from robust_rlhf_jax.moments.influence import bounded_rows
+from robust_rlhf_jax.row_order import check_rows
 
 from .geometry import RowGeometry, dense_geometry, wide_geometry
 from .logistic_problem import LogisticProblem, begin
@@ -297,8 +298,8 @@ def trimmed_mle(
     some direction with near certainty: only the ball, or rounding, then gives it a length. (In a ball too small for
     that θ is as long as the ball allows, and the status `converged`.)
 
-    **Raises:** ValueError for wrong shapes, no pairs, ε outside [0, ½), labels other than ±1, weights outside [0, 1]
-    or all 0, radius ≤ 0, fewer than no random starts, some without a key, or what is
+    **Raises:** ValueError for wrong shapes, rows in two orders, no pairs, ε outside [0, ½), labels other than ±1,
+    weights outside [0, 1] or all 0, radius ≤ 0, fewer than no random starts, some without a key, or what is
     not one key.
 
     **Example:**
@@ -311,6 +312,7 @@ def trimmed_mle(
     >>> fit.weights[:10].tolist(), int(fit.rank)
     ([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], 2)
     """
+    check_rows(x=x, labels=labels, weights=weights)
     x, labels = as_floats(x), jnp.asarray(labels)
     weights, starts = (None if given is None else jnp.asarray(given) for given in (weights, starts))
     _check_arguments(x, labels, epsilon, radius, weights, starts, n_random_starts, key)

@@ -11,6 +11,7 @@ from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.regression import clip_level, huber_multiple, huber_regression
 from robust_rlhf_jax.kernels.units import LONGEST, in_units, typical_powers
 from robust_rlhf_jax.module import Module
+from robust_rlhf_jax.row_order import check_rows
 
 from .covariance import robust_covariance
 from .influence import bounded_rows, floored_weights
@@ -109,8 +110,8 @@ def robust_linear_regression(
 
     **Arguments:** `phi` [n, d], `targets` [n], `epsilon` in [0, ½).
 
-    **Raises:** ValueError for wrong shapes, an empty `phi` or one of whole numbers, entries that are not finite, or ε
-    outside [0, ½).
+    **Raises:** ValueError for wrong shapes, an empty `phi` or one of whole numbers, entries that are not finite, rows
+    in two orders, or ε outside [0, ½).
 
     **Example:**
 
@@ -121,6 +122,7 @@ def robust_linear_regression(
     >>> [round(float(w), 1) for w in robust_linear_regression(phi, targets, 0.1)]
     [1.0, -2.0]
     """
+    check_rows(phi=phi, targets=targets)
     phi, targets = jnp.asarray(phi), jnp.asarray(targets)
     if phi.ndim != 2 or targets.shape != phi.shape[:1]:
         raise ValueError(f"phi {phi.shape} must be [n, d] and targets {targets.shape} must be [n].")

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from robust_rlhf_jax.checks import is_traced
+from robust_rlhf_jax.checks import check_known, is_traced
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.io.nobody import each_named
 
@@ -96,7 +96,7 @@ def comparison_numbers(x: Float[np.ndarray, "N k"]) -> Int[Array, " N"] | None:
 def group_numbers(groups: Any, n_pairs: int, name: str = "group") -> Int[Array, " N"]:
     """Groups of any values as numbers from 0, which fits take; `name`: what a message calls one.
 
-    **Raises:** ValueError for groups of another length than `n_pairs`.
+    **Raises:** ValueError for groups of another length than `n_pairs`, or traced ones.
 
     **Example:**
 
@@ -104,7 +104,8 @@ def group_numbers(groups: Any, n_pairs: int, name: str = "group") -> Int[Array, 
     >>> group_numbers(["Ann", "Ben", "Ann"], n_pairs=3).tolist()
     [0, 1, 0]
     """
-    groups = groups if is_traced(groups) else each_named(groups)
+    check_known(**{f"{name}s": groups})
+    groups = each_named(groups)
     if groups.shape != (n_pairs,):
         raise ValueError(
             f"{name}s has shape {groups.shape}: give one {name} for each of the {n_pairs} pairs."

@@ -49,8 +49,6 @@ def save(path: str | os.PathLike, data: PreferenceData | Pairs) -> None:
     header = {"format_version": FORMAT_VERSION, "stationary": data.stationary}
     if data.planning_horizon is not None:
         header["planning_horizon"] = int(data.planning_horizon)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"The folder {path.parent} does not exist: make it first.")
     with whole_path(path) as unfinished, open(unfinished, "wb") as file:
         writers[path.suffix.lower()](file, arrays, header)
 

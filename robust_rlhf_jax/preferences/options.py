@@ -8,11 +8,12 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Float
 
-from robust_rlhf_jax.checks import check_labels
+from robust_rlhf_jax.checks import check_known, check_labels
 from robust_rlhf_jax.io import Pairs
-from robust_rlhf_jax.io.frames import aligned_frames, check_rows, unmasked, usual_names
+from robust_rlhf_jax.io.frames import aligned_frames, unmasked, usual_names
 from robust_rlhf_jax.io.pair_checks import check_columns_kept
 from robust_rlhf_jax.io.pairs import given_names
+from robust_rlhf_jax.row_order import check_rows
 
 from .data import PreferenceData
 from .rounding import lost_to_rounding
@@ -35,7 +36,7 @@ def preferences_from_options(
     `names` are those of the columns of data frames.
 
     **Raises:** ValueError for shapes that differ, entries that are not numbers, data frames of other columns or of the
-    same index in another order, columns whose differences are 0 in those floats alone, and all that
+    same index in another order, traced arrays, columns whose differences are 0 in those floats alone, and all that
     `check_preferences` refuses.
 
     **Example:**
@@ -104,6 +105,7 @@ def _stack(named: dict[str, Any], labels: Any) -> tuple[Float[np.ndarray, "N 2 p
     The rows of frames stand as those of `labels`.
     """
     check_rows(**named, labels=labels)
+    check_known(**named, labels=labels)
     (first_name, first), (second_name, second) = named.items()
     pairs = Pairs(first, aligned_frames(first, second, (first_name, second_name))[0])
     arrays = dict(zip(named, map(np.asarray, (pairs.chosen, pairs.rejected)), strict=True))

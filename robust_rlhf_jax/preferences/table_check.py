@@ -1,5 +1,7 @@
 """Recorded features beside the table that they are read from: where the two differ, the record is corrupt."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
@@ -13,7 +15,6 @@ ROUNDINGS = 1024
 MOST = 0.5
 
 
-@jax.jit
 def off_table(data: PreferenceData) -> Bool[Array, " N"]:
     """Pairs whose recorded φ_h is not the table's φ(s_h, a_h), in any step of either trajectory.
 
@@ -22,6 +23,8 @@ def off_table(data: PreferenceData) -> Bool[Array, " N"]:
     the table does not have, are off it too. Exact where φ is known: no honest pair, and every planted feature.
     Jit- and vmap-able.
 
+    **Raises:** TypeError for anything but `PreferenceData`; `Pairs` have no table.
+
     **Example:**
 
     >>> import jax
@@ -29,6 +32,20 @@ def off_table(data: PreferenceData) -> Bool[Array, " N"]:
     >>> int(off_table(sample_preferences(jax.random.key(0), worlds.chain_mdp(), 200)).sum())
     0
     """
+    _check_table(data)
+    return _off_table(data)
+
+
+def _check_table(data: Any) -> None:
+    if not isinstance(data, PreferenceData):
+        raise TypeError(
+            f"data is of the type {type(data).__name__}, and only PreferenceData hold a table to ask: give what "
+            "sample_preferences returns, or load(path) of trajectories."
+        )
+
+
+@jax.jit
+def _off_table(data: PreferenceData) -> Bool[Array, " N"]:
     states, actions = data.states[..., :-1], data.actions
     n_states, n_actions = data.state_features.shape[-3:-1]
     off = jnp.any((data.states < 0) | (data.states >= n_states), axis=(1, 2))
@@ -76,14 +93,13 @@ def stand_ins(off: Bool[Array, " N"]) -> Int[Array, " N"]:
     return jnp.where(off & (kept > 0), source, jnp.arange(off.shape[-1]))
 
 
-@jax.jit
 def leave_out(data: PreferenceData, off: Bool[Array, " N"]) -> PreferenceData:
     """The data with each pair of the mask replaced by a copy of one outside it (`stand_ins`).
 
     Copies, since the number of pairs is a shape: filters, fits, means and splits then work as they are, and the pairs
     that were copied count twice. Others keep place and bits.
 
-    **Raises:** ValueError for what is no mask of the pairs, such as their numbers.
+    **Raises:** ValueError for what is no mask of the pairs, such as their numbers; TypeError as `off_table`.
 
     **Example:**
 
@@ -95,19 +111,27 @@ def leave_out(data: PreferenceData, off: Bool[Array, " N"]) -> PreferenceData:
     >>> int(off_table(preferences.leave_out(bad, off_table(bad))).sum())
     0
     """
+    _check_table(data)
+    off = jnp.asarray(off)
     if off.dtype != bool or off.shape != (data.n_pairs,):
         raise ValueError(
             f"off is {off.dtype}{list(off.shape)}: give true or false for each of the {data.n_pairs} pairs."
         )
-    return data.take(stand_ins(off))
+    return _without(data, off)
 
 
 @jax.jit
+def _without(data: PreferenceData, off: Bool[Array, " N"]) -> PreferenceData:
+    return data.take(stand_ins(off))
+
+
 def ask_table(data: PreferenceData) -> tuple[PreferenceData, Bool[Array, " N"]]:
     """The data without what the table contradicts (`leave_out`), and the mask of `off_table`.
 
     Where more than half of the pairs are off the table nothing is replaced, and the mask says so: then it is the table
     that is not believed. With nothing off it, the data come back bit for bit.
+
+    **Raises:** TypeError as `off_table`.
 
     **Example:**
 
@@ -119,5 +143,11 @@ def ask_table(data: PreferenceData) -> tuple[PreferenceData, Bool[Array, " N"]]:
     >>> int(ask_table(bad)[1].sum())
     20
     """
-    off = off_table(data)
-    return leave_out(data, believed(off)), off
+    _check_table(data)
+    return _ask_table(data)
+
+
+@jax.jit
+def _ask_table(data: PreferenceData) -> tuple[PreferenceData, Bool[Array, " N"]]:
+    off = _off_table(data)
+    return _without(data, believed(off)), off

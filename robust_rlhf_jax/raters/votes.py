@@ -16,6 +16,7 @@ from robust_rlhf_jax.io.nobody import each_named
 from robust_rlhf_jax.kernels.linalg import einsum, matmul
 from robust_rlhf_jax.preferences import group_numbers
 from robust_rlhf_jax.rewards import RewardModel, fit_reward
+from robust_rlhf_jax.terminal import counted, some_of
 
 from ._places import places_of
 
@@ -49,6 +50,12 @@ class RaterVotes(NamedTuple):
     reward: RewardModel
 
     __eq__, __ne__ = same_parts, other_parts
+
+    def __repr__(self) -> str:
+        """How many raters, and of how many features their reward is."""
+        raters = counted(len(self.names), "rater") + some_of(self.names.tolist())
+        features = counted(len(self.reward.theta), "feature") + some_of(self.reward.names)
+        return f"RaterVotes({raters} by a reward of {features})"
 
     @property
     def reliability(self) -> Float[np.ndarray, " K"]:

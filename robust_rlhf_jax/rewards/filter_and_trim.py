@@ -12,6 +12,7 @@ from robust_rlhf_jax.likelihood.trimmed import TrimmedFit, trimmed_mle
 from robust_rlhf_jax.moments import robust_covariance
 from robust_rlhf_jax.moments.influence import bounded_rows, floored_weights
 from robust_rlhf_jax.moments.mean import estimated_span_filter
+from robust_rlhf_jax.row_order import check_rows
 
 # A difference with more than this share of its length off the identifiable subspace is suspect.
 OFF_SUBSPACE = 1e-2
@@ -68,6 +69,7 @@ def robust_reward(
     >>> bool(found.fit.theta[0] > 0), float(found.survivors[:5].max())
     (True, 0.0)
     """
+    check_rows(x=x, labels=labels)
     covariance_rows, x = as_floats(covariance_rows), as_floats(x)
     epsilon = as_epsilon(epsilon, x.dtype)
     # The filter in columns of typical size 1, so that no unit is lost in rounding.

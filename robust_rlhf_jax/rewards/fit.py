@@ -9,6 +9,7 @@ from jaxtyping import Array, Bool, Float, Int
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.checks import check_labels, is_traced
 from robust_rlhf_jax.kernels.linalg import matmul
+from robust_rlhf_jax.row_order import check_rows
 
 from .alternative import Alternative
 from .candidates import candidates
@@ -46,7 +47,7 @@ def fit_differences(
     pair as a number from 0 to N − 1, or None; `config`: the constants; `comparisons` [N]: which two options each pair
     compares, as a number from 0 to N − 1, or None (`preferences.comparison_numbers`).
 
-    **Raises:** ValueError for labels other than ±1.
+    **Raises:** ValueError for labels other than ±1, and rows in two orders.
 
     **Example:**
 
@@ -96,8 +97,8 @@ def plain_fit(
     """(θ̂, status) of `fit_differences` at ε = 0, but for rounding, without compiling the rest; rows of weight 0 play no
     part but in the scales of the columns. Jit- and vmap-able.
 
-    **Raises:** ValueError for labels other than ±1, weights that are negative or not finite, or another number
-    of either.
+    **Raises:** ValueError for labels other than ±1, weights that are negative or not finite, another number
+    of either, or rows in two orders.
 
     **Example:**
 
@@ -107,6 +108,7 @@ def plain_fit(
     >>> [name for name, weight in zip(preferences.RAIL_FEATURES, theta) if weight < 0]
     ['price', 'time', 'change', 'comfort']
     """
+    check_rows(x=x, labels=labels, weights=weights)
     check_labels(labels)
     for name, part in (("labels", labels), ("weights", weights)):
         if part is not None and np.shape(part) != x.shape[:1]:
@@ -143,6 +145,7 @@ def _fit(
     compare: bool,
 ) -> tuple[RewardFit, Alternative | None]:
     """(The fit; the alternative, or None unless asked to `compare`), of a usual number of pairs."""
+    check_rows(x=x, labels=labels, groups=groups, comparisons=comparisons)
     check_labels(labels)
     n, more = len(x), rows_to_fill(x, labels, epsilon, groups, config, comparisons)
     found, other = _fit_differences(

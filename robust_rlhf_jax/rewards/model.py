@@ -19,9 +19,10 @@ from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.checks import is_traced
-from robust_rlhf_jax.io.frames import check_rows, in_order, is_frame
+from robust_rlhf_jax.io.frames import in_order, is_frame
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.module import Module
+from robust_rlhf_jax.row_order import check_rows
 from robust_rlhf_jax.unfinished import whole_path
 
 from .config import RobustFit
@@ -146,6 +147,7 @@ decided ones; 0: plain maximum likelihood |
         if np.iscomplexobj(ordered):  # of which the real part would count
             raise self._no_numbers(ordered)
         try:
+            _check_no_texts(ordered)
             features = jnp.asarray(ordered, self.theta.dtype)
         except (TypeError, ValueError):
             raise self._no_numbers(given) from None
@@ -179,6 +181,8 @@ decided ones; 0: plain maximum likelihood |
             self._check(side.shape)
         _check_together(first, second)
         try:
+            _check_no_texts(first)
+            _check_no_texts(second)
             difference = np.subtract(first, second, dtype=np.result_type(first, second, np.float32))
         except TypeError:
             raise self._no_numbers(first if first.dtype.kind in "USO" else second) from None
@@ -340,6 +344,15 @@ decided ones; 0: plain maximum likelihood |
             raise ValueError(f"{path} is no reward model ({said}): give a file that save wrote.") from None
         noise = NoiseByMargin(each.pop("noise_margins"), each.pop("noise_rates"))
         return RewardModel(explanations=Explanations(**each, noise=noise), **arrays, names=names)
+
+
+def _check_no_texts(features: Any) -> None:
+    """**Raises:** TypeError for texts, of which NumPy would read the numbers, as `Pairs` refuse them."""
+    if any(isinstance(part, jax.Array) for part in jax.tree.leaves(features)):  # which hold none
+        return
+    values = np.asarray(features)
+    if values.dtype.kind in "USO" and any(isinstance(cell, str | bytes) for cell in values.flat):
+        raise TypeError
 
 
 def _check_together(first: Any, second: Any) -> None:

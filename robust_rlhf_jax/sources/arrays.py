@@ -9,17 +9,18 @@ from jaxtyping import Float, Shaped
 
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.io.frames import aligned_frames, column_names, unmasked
-from robust_rlhf_jax.io.frames import check_rows as check_rows_of_frames
 from robust_rlhf_jax.io.pairs import given_names
+from robust_rlhf_jax.row_order import check_rows as check_rows_of_frames
 
 from ._recut import check_rows
+from ._shown import Shown
 from .beside import groups_and_raters, second_won
 from .differences import part, preferred
 from .fingerprints import fingerprint_of
 from .floats import as_block, block_type, check_shape
 
 
-class ArraySource:
+class ArraySource(Shown):
     """Pairs of arrays, NumPy or JAX.
 
     **Arguments:** `chosen` [N, k]: features of the first options, or, where `rejected` is None, differences, first

@@ -11,12 +11,13 @@ from robust_rlhf_jax.io.frames import column_names
 
 from ._counted import counted
 from ._recut import recut
+from ._shown import Shown
 from .beside import groups_and_raters
 from .fingerprints import fingerprint_of
 from .floats import as_block, block_type
 
 
-class GeneratedSource:
+class GeneratedSource(Shown):
     """Differences that `make` gives in blocks of any length, the same in every pass.
 
     **Arguments:** `make`: called for every pass; returns an iterator of new arrays [m, k], the preferred option's

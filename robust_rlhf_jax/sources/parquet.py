@@ -10,6 +10,7 @@ from jaxtyping import Float
 from robust_rlhf_jax.io.containers.parquet_files import SUFFIXES
 
 from ._recut import cuts_from, recut
+from ._shown import Shown
 from .beside import groups_and_raters, second_won
 from .differences import part, preferred
 from .fingerprints import fingerprint_of
@@ -17,7 +18,7 @@ from .parquet_columns import Form, form_of, matrix, opened, vector
 from .paths import Paths, files_of, row_of
 
 
-class ParquetSource:
+class ParquetSource(Shown):
     """Pairs in Parquet files, of which one row group is in memory at a time.
 
     **Arguments:** `path`: a file, a list of files in the order to be read, or a folder, whose files are read in the

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from ._recut import cuts_from, recut
+from ._shown import Shown
 from .beside import groups_and_raters, second_won
 from .differences import part, preferred
 from .fingerprints import fingerprint_of
@@ -22,7 +23,7 @@ BESIDE = ("groups", "labels", "raters", "ids", "rows", "weights", "suspicion")
 FEATURES = "featuriser.safetensors"
 
 
-class ShardSource:
+class ShardSource(Shown):
     """Pairs in `.npy` files of float16, bfloat16 (as NumPy writes it), float32 or float64, which stay on the disk.
 
     **Arguments:** `chosen`: files [N, k] of the first options, or, where `rejected` is None, of differences, first less

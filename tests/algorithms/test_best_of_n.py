@@ -301,3 +301,11 @@ def test_a_frame_of_candidates_is_taken_by_its_names():
     assert int(fit_reranker(pairs, 0.0).choose(frame).index) == 1
     with pytest.raises(ValueError, match="has no column 'price'"):
         fit_reranker(pairs, 0.0).choose(frame.rename(columns={"price": "cost"}))
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"), [((), "2 features"), (("price", "time"), "2 features (price, time)")]
+)
+def test_a_reranker_shows_its_features_and_no_arrays(names, shown):
+    fitted = fit_of(jnp.ones(3), theta=jnp.ones(2))
+    assert repr(Reranker(fitted, None, None, None, names)) == f"Reranker(rewards of {shown})"

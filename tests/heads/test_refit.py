@@ -193,3 +193,10 @@ def test_a_data_set_gives_its_slices_as_columns_and_columns_alone_are_refused(si
     np.testing.assert_allclose(refit_head(embed, *given, batch=400).weights, found.weights, atol=1e-5)
     with pytest.raises(ValueError, match="chosen is a dict of columns"):
         refit_head(embed, chosen, rejected)
+
+
+def test_a_head_shows_its_pairs_and_epochs():
+    head = RobustHead(np.ones((1200, 2)), np.zeros((1200, 2)), warm_up=1)
+    assert repr(head) == "RobustHead(1,200 pairs after 0 epochs; they weigh 1.00 on average)"
+    head.after_epoch(lambda x: x)
+    assert repr(head).startswith("RobustHead(1,200 pairs after 1 epoch; they weigh 1.00")

@@ -61,3 +61,41 @@ def test_repeated_pairs_of_nobody_are_counted(tmp_path, again, said):
 def test_judgements_of_several_raters_are_no_repeats(tmp_path):
     rows = [pair(i % 4, rater=f"r{i}") for i in range(8)]
     assert not any("repeat" in line for line in lines_of(tmp_path / "p.jsonl", rows))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_feature_that_predicts_every_label_is_named(tmp_path, sign):
+    def rows(n, wrong=0):
+        sides = [(1.0 + i, sign * (-1 if i < wrong else 1)) for i in range(n)]
+        return [
+            {"chosen_price": (7 * i) % 5, "rejected_price": 2, "chosen_logp": a + more, "rejected_logp": a}
+            for i, (a, more) in enumerate(sides)
+        ]
+
+    side = "higher" if sign > 0 else "lower"
+    said = f"logp is {side} on the chosen side in all 50 decided pairs, so that it predicts every label: leave it out"
+    assert said in lines_of(tmp_path / "p.jsonl", rows(50))[5]
+    assert "price is" not in lines_of(tmp_path / "p.jsonl", rows(50))[5]
+    for others in (rows(49), rows(60, wrong=1)):
+        assert "predicts" not in lines_of(tmp_path / "p.jsonl", others)[5]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({}, True),
+        ({"prompt": "which is better?"}, False),
+        ({"chosen": "an answer of several words"}, False),
+    ],
+)
+def test_words_that_recur_may_be_names_of_items(tmp_path, change, named):
+    """Their letters would be features, as of texts."""
+    names = ["gpt", "claude", "llama", "qwen"]
+    rows = [{"chosen": names[i % 4], "rejected": names[(i + 1 + i % 3) % 4]} | change for i in range(20)]
+    line = lines_of(tmp_path / "p.jsonl", rows)[5]
+    said = (
+        "The 40 texts are 4 words that recur, such as 'claude': if they name items, robust-rlhf leaderboard"
+    )
+    assert (said in line) == named
+    few = [{"chosen": f"w{i}", "rejected": f"v{i}"} for i in range(20)]
+    assert "leaderboard" not in lines_of(tmp_path / "p.jsonl", few)[5]

@@ -32,6 +32,8 @@ AB, ONE_TWO, ZERO_ONE = (
         (AB, "Winner: A", "Verdict: B"), (AB, "Answer: A", "Option: b"), (AB, "**A**", '"B"'),
         (AB, "Response A > Response B", "Response A < Response B"), (AB, "A ≻ B", "model B >> model A"),
         (("human_response", "ai_response"), "Human", "AI"), (("Answer of GPT-4", "Answer of Llama"), "gpt-4", "llama"),
+        (("left_response", "right_response"), "links", "rechts"), (("left", "right"), "gauche", "droite"),
+        (ONE_TWO, "Response 1 beats Response 2", "Response 2 beats Response 1"), (AB, "prefer A over B", "B over A"),
         (("summary_ours", "summary_theirs"), "ours", "summary_theirs"),
     ],
 )  # fmt: skip
@@ -57,6 +59,9 @@ def test_words_name_the_sides(sides, first, second):
         "égalité",
         "Empate",
         "pareggio",
+        "4 - about the same",
+        "3. Tie",
+        "I have no preference",
     ],
 )
 def test_words_for_ties(said):
@@ -65,10 +70,26 @@ def test_words_for_ties(said):
 
 @pytest.mark.parametrize(
     ("sides", "said"),
-    [(AB, "1"), (AB, "0"), (AB, "perhaps"), (AB, "A is better than A"), (ZERO_ONE, "2"), (ONE_TWO, "0")],
+    [
+        (AB, "1"),
+        (AB, "0"),
+        (AB, "perhaps"),
+        (AB, "A is better than A"),
+        (ZERO_ONE, "2"),
+        (ONE_TWO, "0"),
+        (ONE_TWO, "[-1]"),
+    ],
 )
 def test_what_names_no_side_is_unknown(sides, said):
     assert word_rule(sides).value(said) is None
+
+
+@pytest.mark.parametrize("first", ["-1", "[-1]", "(-1)", "- 1"])
+def test_the_sign_of_a_number_is_no_dash(first):
+    """Of -1 and 1 in brackets both were 1, so that --first-is 1 read every row as won by the first side."""
+    for second in ("1", "[1]", "(1)", "+1", "1.0"):
+        rule = rule_for([first, second], "preference", ONE_TWO, Columns(first_is="-1"))
+        assert rule.value(first) > 0 > rule.value(second)
 
 
 NUMBERS = [[1, 2], ["1", "2"], [0, 1, 2], [0, 0.5, 1], [0.2, 0.7], [-1, 1], [True, False], [-3, 0, 2], [1, 1]]

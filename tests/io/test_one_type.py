@@ -292,3 +292,13 @@ def test_pairs_are_equal_where_all_fields_are():
         1,
     ):
         assert pairs != other
+
+
+def test_names_may_be_generated():
+    pairs = Pairs(np.eye(2), np.zeros((2, 2)), names=(name for name in ("price", "time")))
+    assert pairs.names == ("price", "time")
+
+
+def test_complex_labels_are_refused_and_not_cut():
+    with pytest.raises(ValueError, match=r"labels has dtype complex128: .* give labels.real"):
+        Pairs.of_differences(np.eye(2), np.array([1, -1], complex))

@@ -7,7 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from robust_rlhf_jax.leaderboard import Votes, bradley_terry, fewest_changes, judged, rate, read_votes
+from robust_rlhf_jax import Pairs
+from robust_rlhf_jax.leaderboard import (
+    Votes,
+    believed,
+    bradley_terry,
+    fewest_changes,
+    judged,
+    rate,
+    read_votes,
+)
 from robust_rlhf_jax.leaderboard.ratings import MIDDLE, POINTS, covariance, without_finite_rating
 
 
@@ -276,3 +285,12 @@ def test_votes_of_which_none_decides_are_refused(first, second, outcome):
     votes = Votes(*(np.array(part, int) for part in (first, second, outcome)), ("a", "b"))
     with pytest.raises(ValueError, match=r"^no vote says which of two different models is better"):
         rate(votes)
+
+
+@pytest.mark.parametrize("door", [rate, believed, judged])
+@pytest.mark.parametrize("given", [Pairs(np.eye(2), np.zeros((2, 2))), np.eye(2), "votes.csv"])
+def test_what_is_no_votes_is_called_by_its_type(door, given):
+    with pytest.raises(
+        TypeError, match=f"^votes are of the type {type(given).__name__}: give leaderboard.Votes"
+    ):
+        door(given)

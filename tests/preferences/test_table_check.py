@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax import (
+    Pairs,
     PreferenceData,
     ask_table,
     load,
@@ -190,3 +191,12 @@ def test_segments_keep_their_plan():
 def test_pairs_to_leave_out_are_a_mask(off):
     with pytest.raises(ValueError, match="give true or false for each of the 2929 pairs"):
         leave_out(load_rail_choices(), off)
+
+
+@pytest.mark.parametrize("door", [off_table, ask_table, lambda data: leave_out(data, np.zeros(2, bool))])
+@pytest.mark.parametrize("given", [Pairs(np.eye(2), np.zeros((2, 2))), np.eye(2)])
+def test_what_has_no_table_is_called_by_its_type(door, given):
+    with pytest.raises(
+        TypeError, match=f"^data is of the type {type(given).__name__}, and only PreferenceData"
+    ):
+        door(given)

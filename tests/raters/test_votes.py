@@ -1,6 +1,7 @@
 """Votes with ties by rater: the posterior on a grid by hand, shrinkage, orientation, and held-out votes."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from robust_rlhf_jax import Pairs, load_rail_choices
 from robust_rlhf_jax.raters import fit_votes
 from robust_rlhf_jax.raters._places import places_of
-from robust_rlhf_jax.raters.votes import RELIABILITIES, TIES, _posterior, averaged_chances
+from robust_rlhf_jax.raters.votes import RELIABILITIES, TIES, RaterVotes, _posterior, averaged_chances
 
 THETA = np.array([2.0, -1.0])
 
@@ -204,3 +205,9 @@ def test_differences_in_a_frame_are_taken_by_name_and_other_shapes_refused():
     ):
         with pytest.raises(ValueError, match=message):
             votes.chances(given, who)
+
+
+def test_votes_of_raters_show_how_many_raters_and_features_there_are():
+    reward = SimpleNamespace(theta=np.ones(2), names=("price", "time"))
+    found = RaterVotes(np.ones((3, 2)), np.ones((3, 2, 2)), np.array(["Ann", "Ben"]), reward)
+    assert repr(found) == "RaterVotes(2 raters (Ann, Ben) by a reward of 2 features (price, time))"

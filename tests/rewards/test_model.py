@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 
@@ -112,6 +113,20 @@ def test_features_that_are_no_numbers_are_named(given):
     for first, second in ((given, np.ones(3)), (np.ones(3), given)):
         with pytest.raises(ValueError, match=r"^the features are of the type (<U1|object): give an array"):
             model().probability(first, second)
+
+
+TEXTS = np.ones((2, 3)).astype(str)
+
+
+@pytest.mark.parametrize(
+    "given", [TEXTS, TEXTS.astype(bytes), TEXTS.astype(object), TEXTS.tolist(), pd.DataFrame(TEXTS)]
+)
+def test_numbers_in_texts_are_no_features(given):
+    """Nor are they those of `Pairs`."""
+    with pytest.raises(ValueError, match=r"^the features are of the type .*: give an array of numbers"):
+        model().reward(given)
+    with pytest.raises(ValueError, match=r"^the features are of the type .*: give an array of numbers"):
+        model().probability(np.ones((2, 3)), given)
 
 
 @pytest.mark.parametrize("given", [Pairs(np.ones((2, 3)), np.zeros((2, 3))), None, "pairs.jsonl"])

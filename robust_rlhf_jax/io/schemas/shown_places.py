@@ -2,7 +2,7 @@
 
 import re
 
-from ..labels import is_missing, suffixes, word, word_rule, yes_or_no
+from ..labels import LEFT_AND_RIGHT, is_missing, suffixes, word, word_rule, yes_or_no
 from ..table import Table
 from .flags_of_sides import contradict_mostly
 from .sides import plain_name
@@ -36,7 +36,7 @@ ORDERS = (
 )  # fmt: skip
 # Rows from which on it is no chance if two orders contradict each other in most of them.
 FEWEST = 10
-PLACES = {"left", "right", "first", "second"}
+PLACES = {"left", "right", "first", "second", *LEFT_AND_RIGHT}
 
 
 def check_places(table: Table, label: str, sides: tuple[str, str]) -> None:
