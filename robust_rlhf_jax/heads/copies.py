@@ -25,14 +25,14 @@ class Copies(NamedTuple):
 
     def check(self, source: PairSource) -> None:
         """**Raises:** ValueError for what cannot be written, before any work."""
-        for option, path in (("--export", self.export), ("--clean", self.clean)):
-            if path is not None:
-                check_copy(source, path, option)
         if self.export is not None and isinstance(source, ShardSource):
             raise ValueError(
                 f"--export {self.export}: shards have no columns to add to; weights.npy, suspicion.npy and keep.npy in "
                 "--out are in their order, and --clean writes shards without the pairs that are left out."
             )
+        for option, path in (("--export", self.export), ("--clean", self.clean)):
+            if path is not None:
+                check_copy(source, path, option)
         if (
             self.export is not None
             and self.clean is not None

@@ -198,8 +198,8 @@ def votes_of(pairs: Pairs) -> dict[str, list]:
     keys, ways = [], []
     for i, (group, label) in enumerate(zip(pairs.groups.tolist(), pairs.labels.tolist(), strict=True)):
         sides = _sides(pairs, i)
-        turned = sides is not None and sides[0] > sides[1]
-        key = (group, None if sides is None else frozenset(sides))
+        turned = sides[0] > sides[1]
+        key = (group, frozenset(sides))
         keys.append(key)
         ways.append(turned)
         tally.setdefault(key, Counter())[-label if turned else label] += 1
@@ -212,9 +212,10 @@ def votes_of(pairs: Pairs) -> dict[str, list]:
     }
 
 
-def _sides(pairs: Pairs, i: int) -> tuple[str, str] | None:
-    """The texts of a pair's first and second side."""
-    if pairs.texts is None:
-        return None
-    sides = pairs.texts.chosen[i], pairs.texts.rejected[i]
-    return (sides[1], sides[0]) if pairs.swapped[i] else sides
+def _sides(pairs: Pairs, i: int) -> tuple:
+    """What tells a pair's first and second side from others: their texts, or else their features."""
+    if pairs.texts is not None:
+        sides = pairs.texts.chosen[i], pairs.texts.rejected[i]
+    else:
+        sides = tuple(np.asarray(side[i]).tobytes() for side in (pairs.chosen, pairs.rejected))
+    return sides[::-1] if pairs.swapped[i] else sides

@@ -46,7 +46,7 @@ def leaderboard_command(source: str, out: Path | None = None, **options: Any) ->
         console.print(marked(text), highlight=False)
     if out is not None:
         with whole_folder(out, FILES) as folder:
-            _write_csv(folder / FILES[0], rows)
+            write_csv(folder / FILES[0], rows)
             facts = {
                 "source": str(source),
                 "said": said,
@@ -59,8 +59,9 @@ def leaderboard_command(source: str, out: Path | None = None, **options: Any) ->
     return rows
 
 
-def _write_csv(path: Path, rows: list[Rating]) -> None:
-    with open(path, "w", encoding="utf-8", newline="") as file:
+def write_csv(path: Path, rows: list[Rating]) -> None:
+    """The rows as CSV; lone surrogates, the halves of characters cut in two, are escaped."""
+    with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(Rating._fields)
         writer.writerows((without_formula(row.name), *(_short(value) for value in row[1:])) for row in rows)

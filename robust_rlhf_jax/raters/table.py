@@ -85,7 +85,10 @@ class RaterTable(NamedTuple):
 
         **Raises:** OSError if the file cannot be written.
         """
-        with whole_path(Path(path)) as scratch, open(scratch, "w", newline="", encoding="utf-8") as file:
+        with (
+            whole_path(Path(path)) as scratch,
+            open(scratch, "w", newline="", encoding="utf-8", errors="backslashreplace") as file,
+        ):
             writer = csv.writer(file)
             writer.writerow(Rater._fields)
             writer.writerows([_cell(value) for value in row] for row in self.rows)

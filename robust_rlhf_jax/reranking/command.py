@@ -52,10 +52,7 @@ def best_of_n_command(
     sets, reference = features_of(answers, data)
     choice = reranker.choose(sets, reference=reference, temperature=temperature)
     index = drawn(np.asarray(choice.probability), temperature, seed)
-    write_whole(
-        out,
-        "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows(answers, choice, index)).encode(),
-    )
+    write_whole(out, json_lines(rows(answers, choice, index)))
     others = (
         f"{behind(choice.promised, reference, index):,} are not the answers that the reward alone likes best"
     )
@@ -135,6 +132,12 @@ def features_of(answers: Answers, data: Pairs):
     sets = np.zeros((*there.shape, len(data.names)), np.float32)
     sets[there] = made.transform(prompts, [text for texts in answers.responses for text in texts])
     return sets, np.where(there, 0.0, -np.inf)
+
+
+def json_lines(rows: list[dict[str, Any]]) -> bytes:
+    """A line for each of `rows`; lone surrogates, the halves of characters cut in two, are escaped."""
+    lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+    return lines.encode("utf-8", errors="backslashreplace")
 
 
 def drawn(probability: np.ndarray, temperature: float, seed: int) -> np.ndarray:

@@ -181,6 +181,18 @@ def test_what_a_trainer_takes_of_parquet(tmp_path):
     assert json.loads((tmp_path / "out" / "fit.json").read_text())["kept"] == keep.sum()
 
 
+@pytest.mark.parametrize("name", ["pairs", "pairs.parquet"])
+def test_shards_have_no_export_whatever_its_name(tmp_path, name):
+    from robust_rlhf_jax.heads.copies import Copies
+    from robust_rlhf_jax.sources import open_pairs
+
+    (tmp_path / "all").mkdir()
+    for side in ("chosen", "rejected"):
+        np.save(tmp_path / "all" / f"{side}.npy", np.eye(3, dtype=np.float32))
+    with pytest.raises(ValueError, match="shards have no columns to add to"):
+        Copies(export=tmp_path / name).check(open_pairs(tmp_path / "all"))
+
+
 @pytest.mark.slow
 def test_what_a_trainer_takes_of_shards(tmp_path):
     from robust_rlhf_jax.heads.copies import Copies

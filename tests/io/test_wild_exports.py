@@ -104,3 +104,30 @@ def tallies(case) -> list[tuple[int, int, int]]:
             rows = 1 if case.truth(case.items()[:1])[-1].row == 0 else len(values)
             counted += [(first, second, ties)] * rows
     return counted
+
+
+def exported(tmp_path, text, **options):
+    (tmp_path / "pairs.csv").write_text(text, encoding="utf-8")
+    pairs = load_pairs(tmp_path / "pairs.csv", **options)
+    export(pairs, tmp_path / "out.csv", {"suspicion": [0.5] * pairs.n_pairs})
+    return raw.rows_as_dicts(raw.content(tmp_path / "out.csv"))
+
+
+def test_the_pairs_of_a_choice_are_no_votes_of_several_raters(tmp_path):
+    rows = [
+        f"{task},p{task % 3},{alt},{alt * task},{int(alt == 1)}" for task in range(1, 9) for alt in (1, 2, 3)
+    ]
+    found = exported(tmp_path, "\n".join(["task,person,alt,price,choice", *rows]) + "\n")
+    assert list(found[0]) == ["task", "person", "alt", "price", "choice", "suspicion"]
+
+
+def test_votes_on_two_sides_of_numbers_are_counted_whatever_their_order(tmp_path):
+    prices = range(3, 9)
+    rows = [f"{price},{who},{price},9,1" for price in prices for who in ("ann", "ben")]
+    rows += [
+        f"{price},cem,9,{price},{1 + price % 2}" for price in prices
+    ]  # on even prices against the others
+    found = exported(tmp_path, "\n".join(["pair_id,rater,price_1,price_2,choice", *rows]) + "\n")
+    said = [(row["votes_first"], row["votes_second"], row["votes_tie"]) for row in found]
+    assert said[:4] == [("3", "0", "0")] * 2 + [("2", "1", "0")] * 2
+    assert said[12:] == [("0", "3", "0"), ("1", "2", "0")] * 3

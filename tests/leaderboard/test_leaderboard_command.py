@@ -10,8 +10,14 @@ import equinox as eqx
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.leaderboard import Votes, believed, read_votes
-from robust_rlhf_jax.leaderboard.command import FILES, described, leaderboard_command, without_rating
+from robust_rlhf_jax.leaderboard import Rating, Votes, believed, read_votes
+from robust_rlhf_jax.leaderboard.command import (
+    FILES,
+    described,
+    leaderboard_command,
+    without_rating,
+    write_csv,
+)
 
 
 def written(tmp_path, text, name="votes.csv"):
@@ -138,6 +144,12 @@ def arena(tmp_path):
         )
         lines.append(f"{names[i]},{names[j]},{said},{rng.integers(30)}")
     return written(tmp_path, "\n".join(lines) + "\n")
+
+
+def test_a_name_with_half_a_character_is_written(tmp_path):
+    row = Rating("Ann \ud83d", 1000.0, 990.0, 1010.0, 1, 1, 1000.0, 1000.0, 10, 0.5)
+    write_csv(tmp_path / "leaderboard.csv", [row])
+    assert "Ann \\ud83d" in (tmp_path / "leaderboard.csv").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

@@ -114,9 +114,10 @@ def test_the_table_is_written_whole(tmp_path):
         rows = list(csv.DictReader(file))
     assert [row["kind"] for row in rows] == [row.kind for row in table.rows]
     assert rows[0]["name"] == "r00"
-    odd = table._replace(rows=(table.rows[0]._replace(name="=1+1"),))
+    odd = table._replace(rows=tuple(table.rows[0]._replace(name=name) for name in ("=1+1", "Ann \ud83d")))
     odd.save(tmp_path / "odd.csv")
     assert "'=1+1" in (tmp_path / "odd.csv").read_text()
+    assert "Ann \\ud83d" in (tmp_path / "odd.csv").read_text()
 
 
 def test_bad_input_is_one_sentence():

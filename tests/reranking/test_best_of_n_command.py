@@ -7,7 +7,14 @@ import pytest
 
 from robust_rlhf_jax.algorithms import best_of_n
 from robust_rlhf_jax.io import load_pairs
-from robust_rlhf_jax.reranking.command import behind, best_of_n_command, drawn, features_of, read_answers
+from robust_rlhf_jax.reranking.command import (
+    behind,
+    best_of_n_command,
+    drawn,
+    features_of,
+    json_lines,
+    read_answers,
+)
 
 
 def lines(path, rows):
@@ -78,6 +85,12 @@ def test_draws_have_their_probabilities():
     index = drawn(probability, 0.5, seed=0)
     np.testing.assert_allclose(np.bincount(index, minlength=3) / 4000, [0.0, 0.7, 0.3], atol=0.03)
     np.testing.assert_array_equal(drawn(probability, 0.0, seed=0), 1)
+
+
+def test_a_character_cut_in_two_is_written_as_it_was_read():
+    rows = [{"prompt": "Tee für zwei?", "response": "Yes \ud83d", "index": 0}]
+    assert "für" in json_lines(rows).decode()
+    assert [json.loads(line) for line in json_lines(rows).splitlines()] == rows
 
 
 @pytest.mark.parametrize(

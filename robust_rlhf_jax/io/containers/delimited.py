@@ -105,17 +105,33 @@ def _table(source: Source, header: list[str], records: Iterable[list[str]]) -> T
 
 def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list]) -> None:
     """The rows of `source` as they are, with further columns; those of the same name give way."""
-    records = _records(source)
-    header = next(records)
+    records = _spelled(source)
+    header, letters = next(records)
     kept = [i for i, name in enumerate(header) if name not in extra]
     place = {row: i for i, row in enumerate(rows)}
     with write_text(path, source.compression, source.how["encoding"].name) as file:
         file.write(source.how["told"] or "")
         put = _writer(file, source.how)
-        put([*(header[i] for i in kept), *extra])
-        for number, record in enumerate(records):
+
+        def put_all(record: list[str], letters: str, more: list) -> None:
+            if len(kept) < len(header):
+                put([*(record[i] for i in kept), *more])
+            else:
+                file.write(_longer(letters, more, source.how))
+
+        put_all(header, letters, list(extra))
+        for number, (record, letters) in enumerate(records):
             if number in place:
-                put([*(record[i] for i in kept), *(column[place[number]] for column in extra.values())])
+                put_all(record, letters, [column[place[number]] for column in extra.values()])
+
+
+def _longer(letters: str, more: list, how: dict[str, Any]) -> str:
+    """A record as the file spells it, with further cells: which cells are in quotation marks may mean something."""
+    own = letters.rstrip("\r\n")
+    cells = io.StringIO()
+    if more:
+        _writer(cells, how)(["", *more])
+    return own + cells.getvalue().removesuffix(how["ends"]) + (letters[len(own) :] or how["ends"])
 
 
 def _writer(file: TextIO, how: dict[str, Any]) -> Callable[[list], Any]:
@@ -137,17 +153,31 @@ def _names(path: Path, header: list[str] | None) -> list[str]:
 
 
 def _records(source: Source) -> Iterator[list[str]]:
+    return (record for record, _ in _spelled(source))
+
+
+def _spelled(source: Source) -> Iterator[tuple[list[str], str]]:
+    """(a record, the letters of the file that it was read from)."""
     encoding, path = source.how["encoding"], source.file
     escaped = source.how["quotes"] == "escaped"
+    letters: list[str] = []
     try:
         with _open(path, source.compression, encoding) as file, long_cells():
-            for row in _rows(csv.reader(_lines(file, source.how["quotes"]), **_style(source.how))):
+            lines = _lines(_noted(file, letters), source.how["quotes"])
+            for row in _rows(csv.reader(lines, **_style(source.how))):
                 if escaped and row is not BROKEN:
                     row = [cell.replace(INSIDE, '"') for cell in row]
                 if row:
-                    yield row
+                    yield row, "".join(letters)
+                letters.clear()
     except (csv.Error, UnicodeError) as error:
         raise ValueError(f"{path} cannot be read as CSV ({error}): write it again.") from None
+
+
+def _noted(lines: Iterable[str], seen: list[str]) -> Iterator[str]:
+    for line in lines:
+        seen.append(line)
+        yield line
 
 
 @contextlib.contextmanager

@@ -67,7 +67,17 @@ def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list
         for number, line in enumerate(_lines(source)):
             if number in place:
                 added = {name: column[place[number]] for name, column in extra.items()}
-                file.write(_dumped(json.loads(line) | added) + "\n")
+                file.write(_with_keys(line.strip(), added) + ("\r\n" if line.endswith("\r\n") else "\n"))
+
+
+def _with_keys(line: str, added: dict[str, Any]) -> str:
+    """An object's line with further keys, else letter by letter as it was: a number that is parsed may lose digits."""
+    row = json.loads(line)
+    if not added:
+        return line
+    if not row or row.keys() & added.keys():
+        return _dumped(row | added)
+    return f"{line[:-1].rstrip()}, {_dumped(added)[1:]}"
 
 
 def _dumped(value: Any, indent: int | None = None) -> str:

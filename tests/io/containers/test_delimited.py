@@ -23,6 +23,25 @@ def test_what_is_written_is_what_was_read(tmp_path):
     assert out.read_text() == 'id,text,keep\n007,"a, ""b""\nc",True\n008,=1,False\n'
 
 
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_cells_keep_their_quotation_marks(tmp_path, ends):
+    """Databases tell an empty text from none by them."""
+    lines = [
+        '"prompt","chosen","rejected","n"',
+        '"q1","a ""b""","c",""',
+        '"q2","d\ne","f",',
+        '"q3","g","h",7',
+    ]
+    source = tmp_path / "a.csv"
+    source.write_bytes((ends.join(lines) + ends).encode())
+    table = read_table(source)
+    delimited.write(table.source, tmp_path / "b.csv", [0, 1], {})
+    assert (tmp_path / "b.csv").read_bytes().decode() == ends.join(lines[:3]) + ends
+    delimited.write(table.source, tmp_path / "c.csv", [0, 2], {"why": ["x, y", 1]})
+    added = [f"{lines[0]},why", f'{lines[1]},"x, y"', f"{lines[3]},1"]
+    assert (tmp_path / "c.csv").read_bytes().decode() == ends.join(added) + ends
+
+
 @pytest.mark.parametrize(
     ("name", "delimiter"), [("a.csv", ","), ("a.csv", ";"), ("a.csv", "\t"), ("a.tsv", "\t"), ("a.csv", "|")]
 )
