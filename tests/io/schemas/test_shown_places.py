@@ -82,20 +82,20 @@ def test_a_label_that_may_name_places_is_asked_about(more, flags):
         load_pairs(rows, featuriser="format")
 
 
+def beside(column, cells, places):
+    """Six rows with a winner called by its place, the first one's in two, beside a column of two cells in turn."""
+    return [
+        {"response_a": f"x {i}", "response_b": f"y {i}", column: cells[i % 2], "winner": places[i % 3 > 0]}
+        for i in range(6)
+    ]
+
+
 @pytest.mark.parametrize(
     "column", ["presented_first", "Left Response", "answer_shown_first", "option_left", "displayed_left"]
 )
 @pytest.mark.parametrize("cells", [("a", "b"), ("response_a", "response_b")])
 def test_the_side_that_was_shown_first_has_many_names(column, cells):
-    rows = [
-        {
-            "response_a": f"x {i}",
-            "response_b": f"y {i}",
-            column: cells[i % 2],
-            "winner": ("first", "second")[i % 3 > 0],
-        }
-        for i in range(6)
-    ]
+    rows = beside(column, cells, ("first", "second"))
     with pytest.raises(ValueError, match=f"column {column} says in which rows"):
         load_pairs(rows, featuriser="format")
 
@@ -107,15 +107,7 @@ def test_the_side_that_was_shown_first_has_many_names(column, cells):
      ("position_a", ("left", "right")), ("response_b_position", (1, 2)), ("side_of_a", ("first", "second"))],
 )  # fmt: skip
 def test_where_one_side_was_shown_has_many_names(column, cells):
-    rows = [
-        {
-            "response_a": f"x {i}",
-            "response_b": f"y {i}",
-            column: cells[i % 2],
-            "winner": ("left", "right")[i % 3 > 0],
-        }
-        for i in range(6)
-    ]
+    rows = beside(column, cells, ("left", "right"))
     with pytest.raises(ValueError, match=f"column {column} says in which rows"):
         load_pairs(rows, featuriser="format")
     found = load_pairs(rows, columns=Columns(label="winner"), featuriser="format")
@@ -128,15 +120,7 @@ def test_where_one_side_was_shown_has_many_names(column, cells):
      ("a_side", ("north", "south")), ("data_first", (1, 0))],
 )  # fmt: skip
 def test_what_says_not_where_one_side_was_shown_is_left_out(column, cells):
-    rows = [
-        {
-            "response_a": f"x {i}",
-            "response_b": f"y {i}",
-            column: cells[i % 2],
-            "winner": ("left", "right")[i % 3 > 0],
-        }
-        for i in range(6)
-    ]
+    rows = beside(column, cells, ("left", "right"))
     assert load_pairs(rows, featuriser="format").swapped.tolist() == [False, True, True] * 2
 
 
