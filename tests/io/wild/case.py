@@ -1,6 +1,7 @@
 """One file as it occurs in the wild: how it is written, what it says, and what a reader needs to be told."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,7 +44,7 @@ class Case:
     either: bool = False
 
     def items(self) -> list:
-        return self.world(np.random.default_rng(sum(map(ord, self.name))), **self.options)
+        return list(_invented(self.world, sum(map(ord, self.name)), tuple(self.options.items())))
 
     def write(self, folder: Path, items: list | None = None, shift: str = "") -> Path:
         """The file of `items`; `shift`: a column that is moved by one row."""
@@ -63,6 +64,12 @@ class Case:
     def differs(self, pairs, items: list | None = None) -> str:
         """In what a reading differs from the file, or ""."""
         return truths.difference(self.votes(items), truths.read_votes(pairs), self.loose, self.distinct)
+
+
+@functools.cache
+def _invented(world: Callable[..., list], seed: int, options: tuple[tuple[str, object], ...]) -> tuple:
+    """Drawn once: to invent the items of a case takes as long as to read its file."""
+    return tuple(world(np.random.default_rng(seed), **dict(options)))
 
 
 def reading(flags: dict[str, object]) -> dict:
