@@ -97,6 +97,7 @@ names = pytest.mark.parametrize("name", ALGORITHMS)
 SLOW_TO_COMPILE = {"condition_number_autodiff"}
 # Two programs of ten seconds each; `pessimistic_mle` shares their descent.
 SLOW_PROTOCOL = {
+    "confident_learning",
     "pessimistic_mle",
     "uniform_coverage",
     "condition_number",

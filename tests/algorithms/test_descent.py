@@ -258,6 +258,7 @@ def test_a_second_descent_mends_what_the_first_oracle_got_wrong(x64):
     assert both.best_value <= first.best_value
 
 
+@pytest.mark.slow
 def test_a_descent_after_none_is_that_descent(x64):
     found = descend(cone_in_a_box([0.3, 0.0]), key=jax.random.key(0), steps=50)
     chex.assert_trees_all_equal(then(unmoved(found.theta + 1.0), found), found)
@@ -269,6 +270,7 @@ def test_the_number_of_steps_may_be_traced(x64):
     chex.assert_trees_all_equal(given(20), jax.jit(lambda: descend(problem, key=key, steps=20))())
 
 
+@pytest.mark.slow
 def test_a_second_descent_does_not_hide_that_the_first_was_lost(x64):
     fell = descend(cone_in_a_box([0.9, 0.0], cliff=0.5), key=jax.random.key(0), steps=50)
     whole = descend(cone_in_a_box([0.3, 0.0]), key=jax.random.key(0), steps=50)

@@ -251,6 +251,7 @@ def test_a_nonfinite_oracle_corrupts_its_own_lane_only(holes):
     np.testing.assert_array_equal(batch.policy[0], alone.policy)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", [condition_number, pessimistic_mle])
 @pytest.mark.parametrize(
     ("reference", "message"),

@@ -144,6 +144,7 @@ def test_bad_input(change, message):
         robust_policy(KEY, data, **{"epsilon": 0.1, **change})
 
 
+@pytest.mark.slow
 def test_a_label_of_zero_is_refused():
     _, data = world("uniform")
     with pytest.raises(ValueError, match="every label must be"):

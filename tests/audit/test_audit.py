@@ -118,6 +118,7 @@ def test_epsilon_zero_flags_nothing(data):
     assert abs(result.gain) < 0.01
 
 
+@pytest.mark.slow
 def test_same_key_same_result(data, corrupted):
     again = audit(jax.random.key(0), data, 0.1, folds=4, repeats=1, inject=0.1)
     for a, b in zip(jax.tree.leaves(corrupted), jax.tree.leaves(again), strict=True):
@@ -129,6 +130,7 @@ def test_same_key_same_result(data, corrupted):
     )  # the worst labels are no matter of chance
 
 
+@pytest.mark.slow
 def test_units_and_the_order_of_options_play_no_part_in_the_injection(data, corrupted):
     x, labels = np.asarray(data.features)[:, :, 0] * np.array([1e4, 1.0, 1e-4]), np.asarray(data.labels)
     turned = preferences_from_options(x[:, 1], x[:, 0], -labels)

@@ -80,8 +80,8 @@ def test_confident_flips_are_counted_once_whatever_was_told(rail):
         assert flag.sum() < 500
 
 
-def test_what_is_no_pairs_and_folds_that_are_no_number_of_them_are_named(rail):
-    pairs, _ = rail
+def test_what_is_no_pairs_and_folds_that_are_no_number_of_them_are_named():
+    pairs = read_source("rail")
     for given in (pairs.chosen, load_rail_choices()):
         with pytest.raises(TypeError, match=r"pairs is of the type .*: give Pairs\(chosen, rejected\)"):
             hold_out(given)

@@ -63,6 +63,7 @@ def test_torch_gives_embeddings_of_any_precision(sides):
     assert refit_head(embed, side, side.flip(0)).weights.shape == (40,)
 
 
+@pytest.mark.slow
 def test_shards_are_read_and_then_gone(sides, found, tmp_path):
     calls = []
 
@@ -92,6 +93,7 @@ def test_pairs_that_do_not_fit_into_memory_are_refitted_by_passes(tmp_path):
     assert weights[wrong].mean() < 0.2 < 0.95 < weights[~wrong].mean()
 
 
+@pytest.mark.slow
 def test_the_head_is_a_file_for_others(found, tmp_path):
     pytest.importorskip("safetensors")
     found.head.save(tmp_path / "head.safetensors")

@@ -34,6 +34,7 @@ def test_the_mixture_of_normal_distributions_is_off_by_no_more_than_is_said():
     assert np.max(np.abs(norm.cdf(m[:, None] * SCALES) @ SHARES - expit(m))) < 4.5e-5
 
 
+@pytest.mark.slow
 def test_each_is_the_derivative_of_the_one_before():
     m, v = jnp.float32(MEANS), jnp.full(len(MEANS), 1.5, jnp.float32)
     found = expected_logistic(m, v)

@@ -42,6 +42,7 @@ def test_rows_are_sorted_for_themselves(wide):
         np.testing.assert_allclose(np.asarray(medians), np.median(sizes, axis=1), rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_nan_of_either_sign_comes_last_and_makes_the_median_one(sign):
     nan = np.copysign(np.float32(np.nan), np.float32(sign))

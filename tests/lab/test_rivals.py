@@ -26,6 +26,7 @@ def test_with_maximum_likelihood_it_is_plain_rlhf(world):
     np.testing.assert_allclose(found.diagnostics["removed_mass"], 0.0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_any_function_any_oracle_and_the_worst_status(world):
     mdp, data, key = world
 

@@ -59,6 +59,7 @@ def test_projection_is_that_of_scipy(radius, zeta, distance, x64):
     np.testing.assert_allclose(found.theta, expected, atol=1e-5)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**16), st.sampled_from([0.005, 0.05]), st.floats(0.1, 10.0))
 def test_projection_is_idempotent_and_does_not_expand(seed, zeta, distance):
     with jax.enable_x64(True):

@@ -93,6 +93,7 @@ def test_a_step_is_halved_until_the_merit_falls(share, reach, multiplier, halvin
     assert not found.feasible
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("excess", "halved"), [(50, False), (64, True)])
 def test_a_merit_that_rounding_may_have_raised_is_no_reason_to_halve(excess, halved, x64):
     """From y − e to y + (1 + δ)e the merit rises by δ; forgiven are 16 rounding errors of 1 + ½ + λ, 56 eps."""

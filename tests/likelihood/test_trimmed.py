@@ -116,6 +116,7 @@ def test_against_all_subsets(x64):
         np.testing.assert_allclose(again.objective, max(values), rtol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.37])
 def test_weights_are_capacities(epsilon, x64):
     x, labels, _ = sample(seed=7)
@@ -294,6 +295,7 @@ def test_bad_arguments_are_named(change, message):
         trimmed_mle(x, labels, epsilon, **arguments)
 
 
+@pytest.mark.slow
 def test_lists_are_weights_and_starts_too():
     x, labels = [[1.0, 0.5], [0.5, -1.0], [1.0, 1.0]], [1, -1, -1]
     found = trimmed_mle(x, labels, 0.0, radius=1.0, weights=[1, 0, 1], starts=[[0, 0]])

@@ -109,6 +109,7 @@ def test_without_rounds_the_best_start_comes_back(x64):
         assert found.gradient_norm == np.inf
 
 
+@pytest.mark.slow
 def test_a_start_that_is_not_a_number_loses(x64):
     x, labels, _ = sample()
     found = fit_from(np.stack([np.full(4, np.nan), np.zeros(4)]), x, labels, 0.1)
@@ -116,6 +117,7 @@ def test_a_start_that_is_not_a_number_loses(x64):
     assert np.isfinite(found.theta).all()
 
 
+@pytest.mark.slow
 def test_the_robust_start_is_made_by_default(x64):
     """Where rows are replaced it ends higher than θ₁ = 0 does."""
     for seed in range(8):

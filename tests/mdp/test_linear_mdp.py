@@ -57,6 +57,7 @@ def test_every_family_keeps_one_dtype(family, wide):
     assert len(set(dtypes)) == 1, dtypes
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**31 - 1))
 def test_random_worlds_of_any_key(seed):
     mdp = BUILDERS["random"](jax.random.key(seed))

@@ -35,6 +35,7 @@ def count_pairs(states, actions, mdp):
     return counts
 
 
+@pytest.mark.slow
 def test_empirical_occupancy_is_the_exact_one(small_mdp, random_policy):
     policy, n = random_policy(small_mdp), 40_000
     states, actions = rollout(jax.random.key(1), small_mdp, policy, n)
@@ -99,6 +100,7 @@ def test_any_number_of_blocks(small_mdp, random_policy, monkeypatch):
     assert_frequencies(count_pairs(states, actions, small_mdp), 4_899, chances)
 
 
+@pytest.mark.slow
 def test_more_than_one_true_block(make_mdp):
     mdp = make_mdp(n_states=2, n_actions=2, dim=2)
     n = rollouts.BLOCK + 1

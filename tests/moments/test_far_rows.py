@@ -13,6 +13,7 @@ CLEAN = RNG.normal(size=(600, 3)) @ np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 0.3], 
 ROWS = np.concatenate([CLEAN, np.full((45, 3), 8.0)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("away", [1e4, -1e6, 1e8, 1e12])
 def test_means_and_covariances_move_with_the_rows(away):
     near, far = ROWS, ROWS + away

@@ -138,6 +138,7 @@ def test_splits_return_the_part_closest_to_the_others(splits):
     assert np.linalg.norm(found - x[clean].mean(axis=0)) < STABLE + np.sqrt(splits * 5 / 1000)
 
 
+@pytest.mark.slow
 def test_splits_outvote_a_corrupted_part():
     """Every fifth row is corrupt, so that interleaving puts all of it in one part of five."""
     x = np.random.default_rng(6).normal(size=(1000, 5)).astype(np.float32)

@@ -50,6 +50,7 @@ def test_without_corruption_it_is_least_squares(wide, tolerance, deficient):
     assert rank == (3 if deficient else 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["clean", "targets", "leverage", "both"])
 def test_corrupted_rows(kind):
     """Error at most 2√ε·σ; plain least squares on the same rows is far off unless they are clean."""
@@ -211,6 +212,7 @@ def test_covariates_that_no_regression_takes_are_named(phi, said):
         robust_linear_regression(phi, np.ones(len(phi), np.float32), 0.1)
 
 
+@pytest.mark.slow
 def test_dependent_columns_get_the_least_norm_in_columns_of_typical_size_one():
     """Columns a and 8a, target a: with columns of one size, the least norm gives each half of the target."""
     a = np.random.default_rng(0).uniform(1.0, 2.0, 50).astype(np.float32)

@@ -39,7 +39,7 @@ def world(make_mdp):
     return mdp, [sample_preferences(jax.random.key(seed), mdp, 400) for seed in (0, 1)]
 
 
-@pytest.mark.parametrize("name", slow_but_few(ORACLES, 2))
+@pytest.mark.parametrize("name", slow_but_few(ORACLES, 1))
 def test_protocol(name, world, count_compilations):
     """Shapes, statuses, batches and NaN lanes, all on one program for one θ and one for three."""
     mdp, (data, other) = world

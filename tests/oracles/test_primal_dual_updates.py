@@ -280,6 +280,7 @@ def test_a_warm_start_remembers_the_last_policy_for_a_while(count):
     assert (left.step_size, left.weights) == (0.3, "kept")
 
 
+@pytest.mark.slow
 def test_a_cold_start_knows_nothing(world):
     _, data = world
     game = prepare(SHORT, data, jnp.float32(0.1))

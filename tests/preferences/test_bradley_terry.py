@@ -33,6 +33,7 @@ def test_samples_are_valid_and_shaped():
     np.testing.assert_array_equal(data.features, MDP.features[data.states[..., :-1], data.actions])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [0.3, 1.0, 4.0])
 def test_label_frequencies_match_the_model(temperature):
     data = sample_preferences(KEY, MDP, 40_000, temperature=temperature)
@@ -105,6 +106,7 @@ def test_temperatures_that_the_data_cannot_hold_are_named(temperature, said):
         sample_preferences(KEY, MDP, 10, temperature=temperature)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [0.2, 1.0, 5.0])
 def test_entropy_matches_numpy(temperature):
     data = sample_preferences(KEY, MDP, 1000)

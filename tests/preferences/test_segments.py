@@ -49,6 +49,7 @@ def test_labels_follow_the_sum_of_rewards(data):
     assert abs(won.mean() - chance.mean()) < 4 * np.sqrt((chance * (1 - chance)).sum()) / 8_000
 
 
+@pytest.mark.slow
 def test_few_pairs_show_the_goal_and_labels_can_be_learnt(data):
     shown = np.asarray(data.reward_features)[..., 0].sum(axis=(1, 2)) > 0
     assert 0.05 < shown.mean() < 0.12

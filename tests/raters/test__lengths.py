@@ -51,11 +51,13 @@ def test_the_step_is_along_the_derivatives():
     np.testing.assert_allclose(step, newton, rtol=1 / 3, atol=0.02)
 
 
+@pytest.mark.slow
 def test_a_spread_that_was_thought_too_small_grows_and_one_too_large_shrinks():
     assert float(of_one_kind(*of_a_crowd(2.0, 0.3))[1]) > 1.02
     assert float(of_one_kind(*of_a_crowd(0.0, 1.0))[1]) < 0.98
 
 
+@pytest.mark.slow
 def test_raters_of_no_chance_and_a_firm_prior_change_nothing():
     pairs, centre, found = of_a_crowd(2.0, 0.3)
     nobody = lengths(

@@ -213,6 +213,7 @@ def test_labels_that_a_reward_predicts_one_and_all_make_no_weight_nan(seed):
         assert found.theta.any()
 
 
+@pytest.mark.slow
 def test_labels_that_cancel_out_make_no_weight_nan():
     x = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]] * 3)
     found = fit_weighed(Pairs.of_differences(x, np.ones(12)), np.repeat([0, 1], 6))

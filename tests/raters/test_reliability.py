@@ -130,6 +130,7 @@ def test_the_size_of_margins_does_not_matter(times, contrary):
         assert np.average(one.mean) == pytest.approx(1.0, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_a_peak_is_found_however_narrow_and_however_steep_on_one_side():
     """A normal one of a hundredth of a step; one wide; one label far out against three hundred."""
     logs_of = (

@@ -76,6 +76,7 @@ def test_vmap_is_a_loop_and_honest_raters_are_rejected_as_often_as_the_level_say
     assert abs(float(found.statistic.mean()) - P) < 5 * np.sqrt(2 * P / n)
 
 
+@pytest.mark.slow
 def test_a_rater_of_one_pair_has_one_degree_of_freedom():
     x, labels, raters = labelled(2)
     raters = raters.copy()

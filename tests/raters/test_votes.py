@@ -191,6 +191,7 @@ def test_known_raters_vote_as_themselves_where_a_name_is_missing(kind):
     assert np.abs(mine[0] - found.chances(x)).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_differences_in_a_frame_are_taken_by_name_and_other_shapes_refused():
     rng = np.random.default_rng(0)
     x = pandas.DataFrame(rng.normal(size=(40, 2)), columns=["price", "time"])

@@ -66,6 +66,7 @@ def test_every_rate_is_the_most_likely_one_or_0(x64, monkeypatch):
     np.testing.assert_allclose(found.convicted, np.where(rate > 0.5, rate, 0).mean(), rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_overdispersed_labels_pay_as_much_more_for_a_rate(x64):
     m, cell = jnp.asarray(drawn()[0]), jnp.asarray(drawn()[1])
     m = m.at[:100].set(-3.0)

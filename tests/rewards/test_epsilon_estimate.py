@@ -233,6 +233,7 @@ def test_labels_that_some_reward_predicts_whatever_they_say_exclude_no_share(n):
     assert found.message.startswith("No evidence of corruption: a reward explains every label; up to 20.0 %")
 
 
+@pytest.mark.slow
 def test_a_reward_that_predicts_many_labels_excludes_flips():
     """Where 64 labels agree, 1.92 nats exclude that each is flipped with a chance of 3 %; 4 of them say nothing."""
     found = estimate_epsilon(separable(64))
@@ -240,6 +241,7 @@ def test_a_reward_that_predicts_many_labels_excludes_flips():
     assert "and more if they follow that reward" in found.message
 
 
+@pytest.mark.slow
 def test_where_labels_are_separable_the_interval_ends_at_the_epsilon_that_is_told():
     ends = [fit_reward(separable(4), level).interval.tolist() for level in (0.0, 0.05)]
     assert ends == [[0.0, 0.0], [0.0, pytest.approx(0.05)]]

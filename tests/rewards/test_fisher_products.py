@@ -45,6 +45,7 @@ def dense(pairs, weights, t, precision):
     return (y.T * (np.asarray(weights) * chance * (1 - chance))) @ y + np.diag(np.asarray(precision))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", KINDS)
 def test_products_and_solutions(given):
     given = stated(**given)

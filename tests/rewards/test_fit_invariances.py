@@ -113,6 +113,7 @@ def test_units_do_not_matter(wide, name, powers):
         same_predictions(x, found.theta, x * scale, other.theta, 1e-6 if wide else 0.005)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("name", slow_but_few(["normal", "rare", "sparse", *ATTACKED], 1))
 @pytest.mark.parametrize("kind", ["rotation", "invertible"])
@@ -149,6 +150,7 @@ def test_copies_and_constants_of_columns():
                 same_predictions(alone, fitted(alone, labels, epsilon).theta, other, found.theta, 0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(WORLDS))
 def test_precisions_agree(name):
     x, _, _ = WORLDS[name]()

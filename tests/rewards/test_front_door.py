@@ -112,6 +112,7 @@ def test_groups_have_any_names(honest):
     assert isinstance(models[0], RewardModel)
 
 
+@pytest.mark.slow
 def test_doubted_rows_are_of_length_1_and_those_of_0_go():
     found = fitted(*normal_pairs(0), 0.0)
     rows = jnp.zeros((K, K)).at[1, 2].set(0.25).at[4, 0].set(-8.0)
@@ -119,6 +120,7 @@ def test_doubted_rows_are_of_length_1_and_those_of_0_go():
     np.testing.assert_array_equal(model.doubted, [[0, 0, 1, 0, 0, 0], [-1, 0, 0, 0, 0, 0]])
 
 
+@pytest.mark.slow
 def test_a_batch_keeps_its_doubted_rows():
     found = fitted(*normal_pairs(0), 0.0)
     batch = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), found)

@@ -102,6 +102,7 @@ def test_in_single_precision():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most_odd", [0.0, 0.2])
 def test_chance_is_no_missed_quality(most_odd):
     found = np.array([of(*drawn(seed), most_odd=most_odd) for seed in range(40)])
@@ -148,6 +149,7 @@ def test_only_what_recurs_among_the_accused_is_excused():
     assert missed > 10.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [1.0, 2.0, 4.0])
 def test_people_without_corruption_are_judged_at_their_best_length(times):
     """However long the margins are that are given; odd comparisons are no likeness of the others."""

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from robust_rlhf_jax.rewards.once_each import ALIKE, alike, once_each
 
@@ -55,6 +56,7 @@ def test_a_row_that_is_like_another_is_not_computed():
     np.testing.assert_allclose(found, _explanations()[1].sum(1), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_batch_is_a_loop():
     batch = [_explanations(seed) for seed in range(3)]
     call = lambda weights, margins: once_each(jnp.sum, alike(weights, margins), margins)  # noqa: E731

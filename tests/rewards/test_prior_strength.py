@@ -90,6 +90,7 @@ def test_steps_come_to_the_fixed_point_with_twice_the_digits_each(wide):
     assert np.linalg.norm(fit.t - t) < 0.01 * np.linalg.norm(t)
 
 
+@pytest.mark.slow
 def test_the_fit_follows_the_strength(wide):
     """t is moved to where the maximum under the new λ lies."""
     pairs, y, penalty = wide

@@ -30,6 +30,7 @@ def found_in(x, share):
     return np.asarray(rows)[np.linalg.norm(rows, axis=1) > 0]
 
 
+@pytest.mark.slow
 def test_each_direction_costs_its_own_pairs():
     x, _ = holes()
     assert len(found_in(x, 0.6 * RARE / N)) == 0
@@ -191,6 +192,7 @@ def test_nothing_is_known_along_doubted_directions_of_any_length(length):
         assert known[kept, kept] > 0.3 * before[kept, kept]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [3.0, 30.0])
 def test_rows_planted_far_out_make_no_direction_scarce_or_doubted(times):
     """A tenth of the pairs, longer than any other and against θ: once disputed, they no longer show its direction."""

@@ -159,6 +159,7 @@ def test_pairs_without_a_name_are_nobodys(nobody):
     assert module.source_raters(who[80:], margins[80:], np.ones(16, bool)) == ()
 
 
+@pytest.mark.slow
 def test_pairs_that_are_left_out_do_not_make_their_rater_unreliable():
     rng, who = np.random.default_rng(0), np.repeat(np.arange(10), 100)
     margins, keep = rng.normal(1.0, 1.0, 1_000), np.ones(1_000, bool)

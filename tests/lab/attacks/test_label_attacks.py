@@ -60,6 +60,7 @@ def test_a_mistaken_teacher_prefers_the_worse(world):
     assert_mean_is(changed.sum(axis=1), EPSILON * N * np.mean(labels == honest))
 
 
+@pytest.mark.slow
 def test_a_stochastic_teacher_tosses_a_nearly_fair_coin(world):
     mdp, data = world
     labels, margins = np.asarray(data.labels), margins_of(mdp, data)

@@ -54,6 +54,7 @@ def test_pairs_and_another_world_than_that_of_the_data_are_refused():
             attack(key, data, 0.1, other)
 
 
+@pytest.mark.slow
 def test_arguments_are_taken_by_place_and_by_name():
     key, mdp = jax.random.key(0), worlds.chain_mdp(n_states=4, dim=4, horizon=2)
     data = sample_preferences(key, mdp, 20)

@@ -96,6 +96,7 @@ def test_a_stopped_run_resumes_to_the_same_rows(rail, rows, tmp_path):
     same(found, rows)
 
 
+@pytest.mark.slow
 def test_parts_are_counted_before_they_are_run(rail, rows):
     parts = parts_of([rail], SMALL, PAIR_ATTACKS, benchmark.contestants())
     assert cells_of(parts, SMALL) == len(rows)

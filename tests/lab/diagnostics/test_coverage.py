@@ -47,6 +47,7 @@ def test_behaviour_as_target_is_perfectly_conditioned(small_mdp64, random_policy
     assert int(found.rank) == small_mdp64.horizon * (small_mdp64.dim - 1)
 
 
+@pytest.mark.slow
 def test_rotated_features_are_covered_alike(small_mdp64, random_policy, rotate_features):
     policies = random_policy(small_mdp64, 1), random_policy(small_mdp64, 2)
     target = optimal_policy(small_mdp64)[0]

@@ -34,6 +34,7 @@ def test_an_action_is_hidden_once_the_budget_covers_its_pairs(data):
     assert bool(found.hidden_at_step[:, 3].all())
 
 
+@pytest.mark.slow
 def test_epsilon_must_be_a_fraction(data):
     with pytest.raises(ValueError, match="outside"):
         hidden_actions(data, 0.6)

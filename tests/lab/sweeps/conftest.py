@@ -16,7 +16,7 @@ def small_config():
         attacks=("push_features", "flip_confident"),
         epsilons=(0.0, 0.2),
         seeds=2,
-        algorithms=("standard", "uniform_coverage", "clean_reference"),
+        algorithms=("standard", "low_leverage", "clean_reference"),
         n_pairs=600,
         lanes=3,
     )

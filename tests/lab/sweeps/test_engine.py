@@ -80,7 +80,7 @@ def test_the_reference_knows_no_attack(small_sweep):
 
 def test_seeds_are_different_data(small_sweep):
     found = cells(small_sweep[0].rows)
-    values = [found["random", "push_features", 0.2, seed, "uniform_coverage"]["value"] for seed in range(2)]
+    values = [found["random", "push_features", 0.2, seed, "low_leverage"]["value"] for seed in range(2)]
     assert values[0] != values[1]
 
 
@@ -88,7 +88,7 @@ def test_planted_evidence_misleads_plain_rlhf_only(small_sweep):
     found = cells(small_sweep[0].rows)
     plain, robust = (
         np.mean([found["random", "push_features", 0.2, seed, name]["normalised_gap"] for seed in range(2)])
-        for name in ("standard", "uniform_coverage")
+        for name in ("standard", "low_leverage")
     )
     assert robust < plain - 0.2
 

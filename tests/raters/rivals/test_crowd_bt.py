@@ -26,6 +26,7 @@ def objective(theta, eta, x, labels, who, virtual, meant):
     return -likelihood - meant * np.sum(np.log(eta)) + virtual * node
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("virtual", "meant"), [(1.0, 9.0), (2.0, 1.0)])
 def test_it_is_scipys_maximum_of_both(virtual, meant, x64):
     x, labels, who = sample()
@@ -81,6 +82,7 @@ def test_a_contrary_rater_says_what_the_others_do(x64):
     np.testing.assert_allclose(found.theta, honest.theta, atol=0.5)
 
 
+@pytest.mark.slow
 def test_without_doubt_it_is_the_likelihood_with_a_virtual_node(x64):
     x, labels, who = sample(2)
     found = fitted(x, labels, who, 6, meant=1e9)

@@ -42,6 +42,7 @@ def test_separable_labels_go_to_the_bound_and_unseen_directions_stay_at_0(x64):
     np.testing.assert_allclose(fits, [[4.0, 0.0], [8**0.5, 8**0.5]], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_smaller_of_bound_and_radius_holds(x64):
     x, labels, who = (jnp.asarray(part) for part in sample(1))
     small = median_of_raters(x, labels, 0.1, who, 6, radius=0.5)

@@ -22,6 +22,7 @@ def objective(theta, trust, x, labels, who, spread):
     return np.sum(np.logaddexp(0, -margins)) + np.sum((trust - 1) ** 2) / (2 * spread**2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", [0.5, 1.0])
 def test_it_is_scipys_maximum_of_both(spread, x64):
     x, labels, who = sample()
@@ -38,6 +39,7 @@ def test_it_is_scipys_maximum_of_both(spread, x64):
     np.testing.assert_allclose(found.reliability, expected.x[2:] / mean, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_the_mean_of_trust_over_pairs_is_one_and_positive(x64):
     x, labels, who = sample(1)
     found = fitted(x, labels, who, 6)

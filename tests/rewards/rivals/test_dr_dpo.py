@@ -9,6 +9,7 @@ from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.rewards.rivals.dr_dpo import dr_dpo
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beta", [0.5, 1.0, 3.0])
 def test_reaches_the_best_of_many_starts(beta, x64):
     x, labels = sample()
@@ -22,6 +23,7 @@ def test_reaches_the_best_of_many_starts(beta, x64):
     assert value(np.asarray(fit.theta)) <= lowest(value).fun + 1e-7
 
 
+@pytest.mark.slow
 def test_a_large_beta_is_the_likelihood(x64):
     x, labels = sample()
     value = lambda t: np.mean(np.logaddexp(0, -labels * (x @ t)))  # noqa: E731

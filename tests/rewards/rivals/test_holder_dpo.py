@@ -11,6 +11,7 @@ from robust_rlhf_jax.rewards.rivals.holder_dpo import OwnDensityPower, contamina
 from robust_rlhf_jax.rewards.rivals.redescending import redescending
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gamma", [0.5, 1.0, 2.0, 4.0])
 def test_reaches_the_best_of_many_starts(gamma, x64):
     """The authors' loss, as their code has it."""

@@ -12,6 +12,7 @@ from robust_rlhf_jax.rewards.rivals.influence_pruning import harm, influence_pru
 FAR = 50.0
 
 
+@pytest.mark.slow
 def test_harm_is_what_the_refit_with_less_of_a_pair_gains(x64):
     """SciPy's refits with a pair that counts .95, beside the validation likelihood with all."""
     (x, labels), others = sample(), sample(1, n=80)

@@ -18,6 +18,7 @@ def test_it_is_least_squares_of_the_labels(x64):
     np.testing.assert_allclose(fit.theta, expected, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_on_the_ball_it_is_scipys(x64):
     x, labels = sample()
     value = lambda t: np.mean((labels * (x @ t) - 20.0) ** 2)  # noqa: E731

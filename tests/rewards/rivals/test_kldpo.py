@@ -14,6 +14,7 @@ def losses(theta, x, labels):
     return np.logaddexp(0, -labels * (x @ np.asarray(theta)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tau", [0.3, 1.0, 5.0])
 def test_it_is_the_minimum_of_the_dual(tau, x64):
     x, labels = sample()
@@ -44,6 +45,7 @@ def test_weights_are_the_worst_distribution_of_their_divergence(x64):
     np.testing.assert_allclose(pull, 0.0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_large_tau_is_the_likelihood(x64):
     x, labels = sample()
     fit = kldpo(jnp.asarray(x), jnp.asarray(labels), 0.1, radius=RADIUS, tau=1e5)

@@ -50,6 +50,7 @@ def test_by_default_it_is_the_square_loss_on_probabilities(x64):
     assert value(np.asarray(fit.theta)) <= noisy_labels.lowest(value).fun + 1e-8
 
 
+@pytest.mark.slow
 def test_a_label_beyond_belief_pulls_no_longer(x64):
     """One pair far out against θ has no influence: as if it said nothing."""
     x, labels = sample(2)

@@ -23,6 +23,7 @@ def test_reaches_the_best_of_many_starts(alpha, x64):
     assert value(np.asarray(fit.theta)) <= lowest(value).fun + 1e-7
 
 
+@pytest.mark.slow
 def test_without_the_bounded_part_it_is_the_likelihood(x64):
     x, labels = sample()
     value = lambda t: np.mean(np.logaddexp(0, -labels * (x @ t)))  # noqa: E731
@@ -31,6 +32,7 @@ def test_without_the_bounded_part_it_is_the_likelihood(x64):
     np.testing.assert_allclose(fit.weights, 1.0)
 
 
+@pytest.mark.slow
 def test_the_weight_of_an_absurd_label_is_that_of_the_likelihoods_share(x64):
     x, labels = sample()
     x[0], labels[0] = [-50.0, 25.0], 1.0

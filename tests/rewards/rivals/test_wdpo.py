@@ -21,6 +21,7 @@ def penalised(theta, x, labels, rho):
     return np.mean(np.logaddexp(0, -margins) + rho * squares)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", [0.05, 1.0, 20.0])
 def test_reaches_the_best_of_many_starts(rho, x64):
     x, labels = sample()
@@ -49,6 +50,7 @@ def test_value_gradient_and_curvature(x64):
     np.testing.assert_allclose(problem.curvature(jnp.asarray(theta), margins), expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_without_a_penalty_it_is_the_likelihood(x64):
     x, labels = sample()
     fit = wdpo(jnp.asarray(x), jnp.asarray(labels), 0.1, radius=RADIUS, rho=0.0)

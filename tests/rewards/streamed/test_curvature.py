@@ -42,6 +42,7 @@ def test_exact_where_all_pairs_count_alike():
     np.testing.assert_allclose(factor @ factor.T, 0.25 * np.eye(6), atol=1e-3)
 
 
+@pytest.mark.slow
 def test_near_that_of_all_pairs():
     pairs, margins, places = world()
     p = 1 / (1 + np.exp(-np.asarray(margins, np.float64)))

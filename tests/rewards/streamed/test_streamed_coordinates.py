@@ -56,6 +56,7 @@ def test_coordinates_are_those_of_memory():
     np.testing.assert_allclose(found.from_theta @ found.to_theta, np.eye(7), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_column_of_zeros_whose_moment_is_rounded_below_zero_is_null():
     x = rows()
     x[:, 3] = 0
