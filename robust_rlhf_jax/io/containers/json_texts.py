@@ -69,6 +69,11 @@ def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list
                 file.write(with_keys(line.strip(), added) + ("\r\n" if line.endswith("\r\n") else "\n"))
 
 
+def lines(source: Source) -> Iterator[int]:
+    """Of each row the line of the file that it is, from 1; nothing of a document."""
+    return iter(()) if "document" in source.how else (number for number, _ in _numbered(source))
+
+
 def _document(source: Source, rows: Sequence[int], extra: dict[str, list]) -> str:
     """A document with some of its rows and further keys, letter by letter where each row stands in one piece."""
     text = _text(source)
@@ -112,9 +117,14 @@ def _text(source: Source) -> str:
 
 def _lines(source: Source) -> Iterator[str]:
     """Lines that are not blank; only a line feed ends one."""
+    return (line for _, line in _numbered(source))
+
+
+def _numbered(source: Source) -> Iterator[tuple[int, str]]:
+    """(number of a line that is not blank, from 1; the line)."""
     try:
         with open_text(source.file, source.compression, source.how["encoding"], newline="\n") as file:
-            yield from (line for line in file if line.strip().strip("\ufeff"))
+            yield from ((number, line) for number, line in enumerate(file, 1) if line.strip().strip("\ufeff"))
     except UnicodeError as error:
         raise ValueError(f"{source.file} cannot be read as text ({error}): write it again.") from None
 
@@ -143,4 +153,4 @@ def _object(line: str) -> tuple[dict | None, str]:
     return (row if isinstance(row, dict) else None), line
 
 
-__all__ = ["NAME", "ORDER", "SUFFIXES", "Document", "read", "read_batches", "write"]
+__all__ = ["NAME", "ORDER", "SUFFIXES", "Document", "lines", "read", "read_batches", "write"]
