@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,6 +17,23 @@ def harmless(text: str | os.PathLike) -> str:
     if text.isprintable():
         return text
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+
+
+# Joiners of letters, as Persian has them, and of emoji.
+JOINERS = "\u200c\u200d"
+
+
+def readable(text: str) -> str:
+    r"""`harmless` for a text that people read: tabs, wide and unbroken spaces and joiners stay, and ends of lines are "\n".
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.terminal import readable
+    >>> readable("a\tb\r\nc\xa0d\x1b[31m") == "a\tb\nc\xa0d" + r"\x1b[31m"
+    True
+    """
+    kept = {sign for sign in set(text) if sign in f"\t\n{JOINERS}" or unicodedata.category(sign) == "Zs"}
+    return "".join(sign if sign in kept else harmless(sign) for sign in text.replace("\r\n", "\n"))
 
 
 def marked(text: str | os.PathLike) -> str:

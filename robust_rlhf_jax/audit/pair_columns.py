@@ -3,7 +3,7 @@
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.io.places import places_of
 from robust_rlhf_jax.spreadsheets import without_formula
-from robust_rlhf_jax.terminal import harmless, shortened
+from robust_rlhf_jax.terminal import harmless, readable, shortened
 
 # Characters of a text.
 BEGINNING = 80
@@ -34,4 +34,4 @@ def shown_of(pairs: Pairs) -> dict[str, list]:
 
 def _beginning(text: str) -> str:
     """In one line, however the text is broken into lines."""
-    return without_formula(harmless(shortened(" ".join(text[: 4 * BEGINNING].split()), BEGINNING)))
+    return without_formula(readable(shortened(" ".join(text[: 4 * BEGINNING].split()), BEGINNING)))
