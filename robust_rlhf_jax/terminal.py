@@ -24,7 +24,7 @@ JOINERS = "\u200c\u200d"
 
 
 def readable(text: str) -> str:
-    r"""`harmless` for a text that people read: tabs, wide and unbroken spaces and joiners stay, and ends of lines are "\n".
+    r"""`harmless` for a text that people read: tabs, wide and unbroken spaces and joiners stay, and "\r\n" is "\n".
 
     **Example:**
 

@@ -63,7 +63,7 @@ def test_audit_of_the_bundled_choices(command, tmp_path):
     options = "--estimator row_normalised --injection flip_random --folds 2 --repeats 1"
     status, printed, errors = command(f"audit rail {options} --inject 0.1 --top 3 --out out")
     assert (status, errors) == (0, "")
-    for word in ("2929 pairs, 292 labels flipped", "plain", "robust", "precision", "price"):
+    for word in ("2,929 pairs, 292 labels flipped", "plain", "robust", "precision", "price"):
         assert word in printed
     record = json.loads((tmp_path / "out" / "audit.json").read_text(encoding="utf-8"))
     assert min(record["robust"]["accuracy"], record["plain"]["accuracy"]) > 0.6
