@@ -45,7 +45,8 @@ def write_files(folder: Path, audited: AuditedFile) -> None:
         raters.table.save(folder / RATERS)
     record = audit_record(audited)
     write_json(folder / RECORD, record)
-    plot.plot_suspicion(audited.result, folder / PICTURE, f"Suspicion of each pair: {title}")
+    flagged = _flagged(audited.pairs, audited.result, audited.findings)
+    plot.plot_suspicion(audited.result, folder / PICTURE, f"Suspicion of each pair: {title}", flagged)
     page = render_audit(audited, record, title)
     (folder / PAGE).write_text(page, encoding="utf-8", errors="backslashreplace")
 
