@@ -203,6 +203,14 @@ def test_the_help_says_where_to_begin(command):
     assert "[CLEAN OPTIONS] FILE DECISIONS" in command("clean --help")[1]
 
 
+@pytest.mark.parametrize("arguments", ["", "audit", "leaderboard", "benchmark", "reproduce", "report"])
+def test_no_line_of_help_is_wider_than_the_terminal(command, arguments, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    printed = command(f"{arguments} --help")[1]
+    assert max(map(len, printed.splitlines())) <= 80
+    assert printed.startswith("usage: robust-rlhf")
+
+
 def test_the_version_is_that_of_the_package(command):
     assert command("--version") == (0, f"robust-rlhf {robust_rlhf_jax.__version__}\n", "")
 
