@@ -60,7 +60,7 @@ def leaderboard_command(source: str, out: Path | None = None, **options: Any) ->
             }
             write_json(folder / FILES[1], facts)
             if table is not None:
-                table.save(folder / RATERS)
+                with_names(table).save(folder / RATERS)
         console.print(f"Wrote {', '.join(names)} in {marked(out)}")
     return rows
 
@@ -117,6 +117,11 @@ def without_rating(votes: Votes, model: RewardModel, table: RaterTable | None) -
 
 def _listed(votes: Votes, models: list[int]) -> str:
     return ", ".join(harmless(votes.names[m]) for m in models[:5]) + (", …" if len(models) > 5 else "")
+
+
+def with_names(table: RaterTable) -> RaterTable:
+    """Those who have one: a vote of nobody has a rater of its own."""
+    return table._replace(rows=tuple(row for row in table.rows if has_name(np.array([row.name]))[0]))
 
 
 def bad_raters(table: RaterTable | None) -> list[str]:

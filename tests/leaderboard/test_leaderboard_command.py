@@ -16,6 +16,7 @@ from robust_rlhf_jax.leaderboard.command import (
     bad_raters,
     described,
     leaderboard_command,
+    with_names,
     without_rating,
     write_csv,
 )
@@ -173,6 +174,12 @@ def test_the_command_prints_and_writes(tmp_path, capsys):
     assert float(table[0]["plain"]) == pytest.approx(rows[0].plain, abs=0.1)
     with open(tmp_path / "out" / "raters.csv", encoding="utf-8", newline="") as file:
         assert len(list(csv.DictReader(file))) == 30
+
+
+def test_votes_of_nobody_have_no_row_among_raters():
+    ann = Rater("ann", 40, 0.9, 0.8, 1.0, 1.0, 0.5, 1.5, 1.0, 1.0, "attentive", 0.0, (), 1.0)
+    table = RaterTable((ann._replace(name="nobody, row 3"), ann), np.ones(41))
+    assert [row.name for row in with_names(table).rows] == ["ann"]
 
 
 def test_bad_raters_are_named():
