@@ -88,13 +88,13 @@ def page_templates(package: str) -> Any:
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """`content` as indented JSON, which has no NaN: NaN and infinity become null. Lone surrogates are escaped."""
-    text = json.dumps(_with_nulls(content), indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(with_nulls(content), indent=2, ensure_ascii=False, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
 
 
-def _with_nulls(value: Any) -> Any:
+def with_nulls(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _with_nulls(x) for key, x in value.items()}
+        return {key: with_nulls(x) for key, x in value.items()}
     if isinstance(value, list | tuple):
-        return [_with_nulls(x) for x in value]
+        return [with_nulls(x) for x in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -2,7 +2,10 @@
 
 import contextlib
 import os
+import shutil
 import sys
+import textwrap
+import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,6 +19,23 @@ def harmless(text: str | os.PathLike) -> str:
     if text.isprintable():
         return text
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+
+
+# Joiners of letters, as Persian has them, and of emoji.
+JOINERS = "\u200c\u200d"
+
+
+def readable(text: str) -> str:
+    r"""`harmless` for a text that people read: tabs, wide and unbroken spaces and joiners stay, and "\r\n" is "\n".
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.terminal import readable
+    >>> readable("a\tb\r\nc\xa0d\x1b[31m") == "a\tb\nc\xa0d" + r"\x1b[31m"
+    True
+    """
+    kept = {sign for sign in set(text) if sign in f"\t\n{JOINERS}" or unicodedata.category(sign) == "Zs"}
+    return "".join(sign if sign in kept else harmless(sign) for sign in text.replace("\r\n", "\n"))
 
 
 def marked(text: str | os.PathLike) -> str:
@@ -78,14 +98,27 @@ def harmless_errors(words: list[str]) -> Iterator[None]:
         yield
 
 
-class _Harmless:
-    """A text stream before another one."""
+@contextlib.contextmanager
+def wrapped_help(words: list[str]) -> Iterator[None]:
+    """While the block runs, a help that `words` ask for has no line that a terminal would break within a word."""
+    if not {"-h", "--help"} & {*words} or sys.stdout is None:
+        yield
+        return
+    with contextlib.redirect_stdout(_Wrapped(sys.stdout)):
+        yield
+
+
+class _Before:
+    """A text stream before another one, which changes each line that is written."""
 
     def __init__(self, stream: Any):
         self.stream = stream
 
+    def changed(self, line: str) -> str:
+        raise NotImplementedError
+
     def write(self, text: str) -> int:
-        self.stream.write("\n".join(map(harmless, text.split("\n"))))
+        self.stream.write("\n".join(map(self.changed, text.split("\n"))))
         return len(text)
 
     def flush(self) -> None:
@@ -93,3 +126,21 @@ class _Harmless:
 
     def __getattr__(self, name: str):
         return getattr(self.stream, name)
+
+
+class _Harmless(_Before):
+    def changed(self, line: str) -> str:
+        return harmless(line)
+
+
+class _Wrapped(_Before):
+    """What is drawn in boxes, or has colours, fits already or is not text."""
+
+    def changed(self, line: str) -> str:
+        width = shutil.get_terminal_size().columns
+        if len(line) <= width or not line[:1].isalpha() or "\x1b" in line:
+            return line
+        further = "  " if line.startswith("usage:") else ""
+        # The names of commands between braces are one word otherwise.
+        parts = textwrap.wrap(line.replace(",", ", ") if further else line, width, subsequent_indent=further)
+        return "\n".join(parts)

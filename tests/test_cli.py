@@ -63,7 +63,7 @@ def test_audit_of_the_bundled_choices(command, tmp_path):
     options = "--estimator row_normalised --injection flip_random --folds 2 --repeats 1"
     status, printed, errors = command(f"audit rail {options} --inject 0.1 --top 3 --out out")
     assert (status, errors) == (0, "")
-    for word in ("2929 pairs, 292 labels flipped", "plain", "robust", "precision", "price"):
+    for word in ("2,929 pairs, 292 labels flipped", "plain", "robust", "precision", "price"):
         assert word in printed
     record = json.loads((tmp_path / "out" / "audit.json").read_text(encoding="utf-8"))
     assert min(record["robust"]["accuracy"], record["plain"]["accuracy"]) > 0.6
@@ -201,6 +201,14 @@ def test_the_help_says_where_to_begin(command):
     assert "robust-rlhf describe FILE, then robust-rlhf audit FILE" in printed
     assert printed.index("• describe") < printed.index("• audit") < printed.index("• sweep")
     assert "[CLEAN OPTIONS] FILE DECISIONS" in command("clean --help")[1]
+
+
+@pytest.mark.parametrize("arguments", ["", "audit", "leaderboard", "benchmark", "reproduce", "report"])
+def test_no_line_of_help_is_wider_than_the_terminal(command, arguments, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    printed = command(f"{arguments} --help")[1]
+    assert max(map(len, printed.splitlines())) <= 80
+    assert printed.startswith("usage: robust-rlhf")
 
 
 def test_the_version_is_that_of_the_package(command):

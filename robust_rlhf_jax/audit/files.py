@@ -16,6 +16,7 @@ from .ask_pairs import write_ask
 from .audited_file import AuditedFile
 from .findings import Findings
 from .pair_check import pair_check
+from .pair_columns import shown_of
 from .raters_of_file import RatersOfFile
 from .record import audit_record
 from .result import AuditResult
@@ -44,21 +45,25 @@ def write_files(folder: Path, audited: AuditedFile) -> None:
         raters.table.save(folder / RATERS)
     record = audit_record(audited)
     write_json(folder / RECORD, record)
-    plot.plot_suspicion(audited.result, folder / PICTURE, f"Suspicion of each pair: {title}")
+    flagged = _flagged(audited.pairs, audited.result, audited.findings)
+    plot.plot_suspicion(audited.result, folder / PICTURE, f"Suspicion of each pair: {title}", flagged)
     page = render_audit(audited, record, title)
     (folder / PAGE).write_text(page, encoding="utf-8", errors="backslashreplace")
 
 
 def _write_suspects(path: Path, audited: AuditedFile):
-    """All pairs that were fitted, worst first; rows count from 1, and the differences are preferred − other.
+    """All pairs that were fitted, worst first; rows count from 1, and the differences are preferred − other. What finds
+    a pair in the file, and the beginnings of its texts, come before the differences.
 
     With an advice the file is one of decisions (`page_decisions.py`): the advice, until someone edits them.
     """
     pairs, result, findings, advice = audited.pairs, audited.result, audited.findings, audited.advice
     header = [] if advice is None else ["pair", "decision"]
     header += ["row", "suspicion", "margin", "label", "flagged", "injected"]
+    shown = shown_of(pairs)
     header += [] if findings is None else ["reason"]
     header += [] if advice is None else ["check"]
+    header += [*shown]
     header += [without_formula(f"preferred_minus_other_{n}") for n in pairs.names]
     places, flagged = np.flatnonzero(pairs.fitted), _flagged(pairs, result, findings)
     dropped = set() if advice is None else set(advice.drop.tolist())
@@ -81,6 +86,7 @@ def _write_suspects(path: Path, audited: AuditedFile):
                     int(flagged[i]),
                     int(result.injected[i]),
                     *why,
+                    *(column[place] for column in shown.values()),
                     *(f"{v:.6g}" for v in result.labels[i] * result.differences[i] + 0.0),
                 ]
             )

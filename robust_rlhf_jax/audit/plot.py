@@ -5,17 +5,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Bool
 
 from robust_rlhf_jax.kernels.ranking import highest_first
 
 from .detection import precision_recall_curve
 from .result import AuditResult
 
-COLOURS = {"kept": "#9aa5b1", "flagged": "#d1495b", "injected": "#1d3557"}
+COLOURS = {"not flagged": "#9aa5b1", "flagged": "#d1495b", "injected": "#1d3557"}
 
 
-def plot_suspicion(result: AuditResult, path: Path, title: str) -> None:
+def plot_suspicion(result: AuditResult, path: Path, title: str, flagged: Bool[np.ndarray, " M"]) -> None:
     """Histogram of suspicion (left), and suspicion by rank or, with injected pairs, precision and recall (right).
+    `flagged`: of the M pairs that were fitted those that the other files call so.
 
     Written as PNG to `path`; needs the extra `cli` (matplotlib) and no display.
     """
@@ -25,20 +27,22 @@ def plot_suspicion(result: AuditResult, path: Path, title: str) -> None:
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
-    _histogram(left, result)
-    (_detection if result.injected.any() else _ranking)(right, result)
+    _histogram(left, result, flagged)
+    if result.injected.any():
+        _detection(right, result)
+    else:
+        _ranking(right, result, flagged)
     figure.suptitle(title, parse_math=False)  # a name with two "$" is no formula
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph", UserWarning)  # a name in a script that the font lacks
         figure.savefig(path, dpi=150)
 
 
-def _histogram(axes: Any, result: AuditResult):
+def _histogram(axes: Any, result: AuditResult, flagged: Bool[np.ndarray, " M"]):
     edges = np.linspace(0.0, result.suspicion.max() * 1.0001 + 1e-9, 51)
-    parts = [result.suspicion[~result.flagged], result.suspicion[result.flagged]]
-    axes.hist(
-        parts, edges, stacked=True, color=[COLOURS["kept"], COLOURS["flagged"]], label=["kept", "flagged"]
-    )
+    parts = [result.suspicion[~flagged], result.suspicion[flagged]]
+    names = ["not flagged", "flagged"]
+    axes.hist(parts, edges, stacked=True, color=[COLOURS[name] for name in names], label=names)
     if result.injected.any():
         corrupted = result.suspicion[result.injected]
         axes.hist(
@@ -51,12 +55,11 @@ def _histogram(axes: Any, result: AuditResult):
     axes.legend(frameon=False, loc="upper right")
 
 
-def _ranking(axes: Any, result: AuditResult):
+def _ranking(axes: Any, result: AuditResult, flagged: Bool[np.ndarray, " M"]):
     order = highest_first(result.suspicion)
     rank, score = np.arange(1, len(order) + 1), result.suspicion[order]
-    flagged = result.flagged[order]
-    axes.scatter(rank[~flagged], score[~flagged], s=5, color=COLOURS["kept"], label="kept")
-    axes.scatter(rank[flagged], score[flagged], s=5, color=COLOURS["flagged"], label="flagged")
+    for name, some in (("not flagged", ~flagged[order]), ("flagged", flagged[order])):
+        axes.scatter(rank[some], score[some], s=5, color=COLOURS[name], label=name)
     axes.set(xlabel="rank of the pair, most suspicious first", ylabel="suspicion")
     axes.legend(frameon=False, markerscale=2, loc="upper right")
 

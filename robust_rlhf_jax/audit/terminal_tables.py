@@ -8,7 +8,7 @@ import numpy as np
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.kernels.ranking import highest_first
-from robust_rlhf_jax.terminal import harmless, marked, shortened
+from robust_rlhf_jax.terminal import counted, harmless, marked, shortened
 
 from .advice import Advice
 from .ask_pairs import ask_sides
@@ -86,16 +86,18 @@ def print_fits(console: Any, audited: AuditedFile, top: int) -> None:
     """Held-out figures of the plain and the robust fit, and the pairs of tables that look corrupt."""
     pairs, result, config = audited.pairs, audited.result, audited.config
     n, k = result.differences.shape
-    flipped = f", {int(result.injected.sum())} labels flipped" if config.inject else ""
+    flipped = f", {int(result.injected.sum()):,} labels flipped" if config.inject else ""
     took = f"{audited.seconds:.1f} s"
-    console.print(f"{marked(audited.source)}: {n} pairs{flipped}; rank {result.rank} of {k}; {took}")
+    console.print(
+        f"{marked(audited.source)}: {counted(n, 'pair')}{flipped}; rank {result.rank} of {k}; {took}"
+    )
     for sentence in audit_warnings(result):
         console.print(f"[yellow]Warning:[/] {sentence}")
     console.print(_accuracy_table(result, config))
     console.print(f"robust − plain accuracy: {result.gain:+.3f} ± {result.gain_error:.3f}")
     if config.inject:
         console.print(
-            f"flagged {int(result.flagged.sum())}: precision {result.precision:.3f}, "
+            f"flagged {int(result.flagged.sum()):,}: precision {result.precision:.3f}, "
             f"recall {result.recall:.3f}, average precision {result.average_precision:.3f}"
         )
     if top and pairs.texts is None:

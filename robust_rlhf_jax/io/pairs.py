@@ -1,6 +1,7 @@
 """`Pairs`: which of two options was preferred, by whose word, and where a file says so."""
 
 import dataclasses
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,6 +99,10 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         rejected, columns = aligned_frames(self.chosen, self.rejected)
         if isinstance(self.names, set | frozenset):
             raise ValueError("names is a set, which has no order: give a list, in the order of the columns.")
+        if not isinstance(self.names, Iterable | None):
+            raise ValueError(
+                f"names is {self.names!r}: give a list with a name for each column, such as ['price']."
+            )
         if self.names is not None:  # a generator is read once
             object.__setattr__(self, "names", tuple(self.names))
         _check_order(self.names, columns)
@@ -154,6 +159,18 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         names = column_names(differences) or None
         rest: dict[str, Any] = {"kind": "arrays", "swapped": signs < 0, "names": names} | fields
         return cls(chosen, nothing, **rest)
+
+    @property
+    def __jax_array__(self) -> Any:
+        """JAX looks for this where `jax.jit` or the like is given what it does not know.
+
+        **Raises:** ValueError, always: of a TypeError it would say something else.
+        """
+        raise ValueError(
+            "Pairs cannot go into jax.jit, jax.vmap or functions of arrays, since they hold texts and names: call "
+            "fit_reward(pairs) and the like as they are, which compile what they do, or give the arrays "
+            "pairs.differences() and pairs.labels, of which Pairs.of_differences makes Pairs inside."
+        )
 
     @property
     def n_pairs(self) -> int:

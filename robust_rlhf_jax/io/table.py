@@ -108,6 +108,7 @@ class Container(Protocol):
 
     - `write(source, path, rows, extra)`: the file at `path` with some rows of it and further columns; without it
       nothing is exported.
+    - `lines(source)`: of each row the line of the file in which it begins, from 1, where it has lines.
     - `holds(path)`: whether a folder is one.
     - `PACKED = True`: it compresses itself, and is not read from a compressed file.
     - `BEGINS`: first bytes of its files, where others are known by them (`MAGIC` in `reading.py`).

@@ -22,7 +22,7 @@ class LeaderboardArguments:
         tie_is: the label that means a tie, where it is no usual word.
         scale: the numbers of the label at which the first and the second side are surest; the middle is a tie.
         skip_bad: rows without a model or a winner to go on without: a count, or below 1 a share.
-        out: folder for leaderboard.csv and leaderboard.json.
+        out: folder for leaderboard.csv, leaderboard.json; where raters are known, raters.csv.
     """
 
     source: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="FILE")]

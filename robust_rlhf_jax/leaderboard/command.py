@@ -12,13 +12,16 @@ from robust_rlhf_jax.raters import RaterTable
 from robust_rlhf_jax.raters.kinds import BAD
 from robust_rlhf_jax.rewards import RewardModel
 from robust_rlhf_jax.spreadsheets import without_formula
-from robust_rlhf_jax.terminal import counted, harmless, marked
+from robust_rlhf_jax.terminal import counted, harmless, marked, some_of
 
 from .fragility import Change, fewest_changes
+from .printed import print_ratings
 from .ratings import LIGHT, Rating, believed, judged, rate, without_finite_rating
 from .votes import Votes, read_votes
 
 FILES = ("leaderboard.csv", "leaderboard.json")
+# Written if the file says who voted.
+RATERS = "raters.csv"
 
 
 def leaderboard_command(source: str, out: Path | None = None, **options: Any) -> list[Rating]:
@@ -45,7 +48,8 @@ def leaderboard_command(source: str, out: Path | None = None, **options: Any) ->
     for text in said:
         console.print(marked(text), highlight=False)
     if out is not None:
-        with whole_folder(out, FILES) as folder:
+        names = FILES if table is None else (*FILES, RATERS)
+        with whole_folder(out, names) as folder:
             write_csv(folder / FILES[0], rows)
             facts = {
                 "source": str(source),
@@ -55,7 +59,9 @@ def leaderboard_command(source: str, out: Path | None = None, **options: Any) ->
                 **environment(),
             }
             write_json(folder / FILES[1], facts)
-        console.print(f"Wrote {', '.join(FILES)} in {marked(out)}")
+            if table is not None:
+                with_names(table).save(folder / RATERS)
+        console.print(f"Wrote {', '.join(names)} in {marked(out)}")
     return rows
 
 
@@ -113,10 +119,16 @@ def _listed(votes: Votes, models: list[int]) -> str:
     return ", ".join(harmless(votes.names[m]) for m in models[:5]) + (", …" if len(models) > 5 else "")
 
 
+def with_names(table: RaterTable) -> RaterTable:
+    """Those who have one: a vote of nobody has a rater of its own."""
+    return table._replace(rows=tuple(row for row in table.rows if has_name(np.array([row.name]))[0]))
+
+
 def bad_raters(table: RaterTable | None) -> list[str]:
-    """How many raters are bad, by kind; nothing where nobody is."""
-    counts = {} if table is None else table.counts()
-    found = [f"{counts[kind]:,} {kind}" for kind in BAD if counts.get(kind)]
+    """How many raters are bad, and who, by kind; nothing where nobody is."""
+    rows = () if table is None else table.rows
+    names = {kind: [harmless(row.name) for row in rows if row.kind == kind] for kind in BAD}
+    found = [f"{len(who):,} {kind}{some_of(who)}" for kind, who in names.items() if who]
     return [f"Raters that look bad: {', '.join(found)}."] if found else []
 
 
@@ -138,27 +150,3 @@ def told(change: Change, votes: Votes) -> dict[str, Any]:
     cells = [{"winner": names[i], "loser": names[j], "votes": n} for i, j, n in change.cells]
     facts = {"leader": names[change.leader], "rival": names[change.rival]}
     return change._asdict() | facts | {"cells": cells}
-
-
-def print_ratings(console: Any, rows: list[Rating]) -> None:
-    """A table that fits into eighty columns."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column("places", justify="right")
-    table.add_column("model", overflow="fold")
-    known = any(np.isfinite(row.weighed) for row in rows)
-    heads = ["rating", "95 %", "without contradicted votes", *(["without bad raters"] if known else [])]
-    for name in (*heads, "votes", "won"):
-        table.add_column(name, justify="right")
-    for row in rows:
-        places = (
-            f"{row.best_place}"
-            if row.best_place == row.worst_place
-            else f"{row.best_place}–{row.worst_place}"
-        )
-        interval = "–" if np.isnan(row.low) else f"{row.low:.0f}–{row.high:.0f}"
-        others = [f"{row.robust:.0f}", *([f"{row.weighed:.0f}"] if known else [])]
-        cells = (f"{row.plain:.0f}", interval, *others, f"{row.votes:,}", f"{row.won:.0%}")
-        table.add_row(places, marked(row.name), *cells)
-    console.print(table)

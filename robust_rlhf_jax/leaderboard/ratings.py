@@ -87,7 +87,14 @@ def checked_wins(wins: Float[np.ndarray, "M M"]) -> Float[np.ndarray, "M M"]:
     """
     if isinstance(wins, Votes):
         raise ValueError("wins are Votes: give votes.wins(), how often model i won over model j.")
-    found = np.array(unmasked(_square(wins)), float)
+    square = _square(wins)
+    try:
+        found = np.array(unmasked(square), float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"wins is of the type {type(wins).__name__}, and not of numbers alone: give [M, M], how often model i won "
+            "over model j, such as leaderboard.read_votes(path).wins()."
+        ) from None
     if found.ndim != 2 or found.shape[0] != found.shape[1] or not found.size:
         raise ValueError(f"wins has shape {found.shape}: give [M, M], how often model i won over model j.")
     wrong = np.argwhere(~(np.isfinite(found) & (found >= 0)))

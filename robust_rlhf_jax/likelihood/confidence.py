@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax._iterate import Status
-from robust_rlhf_jax.checks import check_labels, is_traced
+from robust_rlhf_jax.checks import as_floats, check_labels, is_traced
 from robust_rlhf_jax.kernels.chi_square import chi_square_quantile
 from robust_rlhf_jax.kernels.halfspace import minimise_quadratic_in_ball
 from robust_rlhf_jax.kernels.halving import bisect
@@ -15,6 +15,7 @@ from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.logistic import curvature, mean_log_likelihood, value_gradient
 from robust_rlhf_jax.module import Module
+from robust_rlhf_jax.row_order import check_rows
 
 from .projection import Projection, ProjectionProblem, WarmStart, project_on_cut_ball, tolerance
 
@@ -104,10 +105,12 @@ def confidence_set(
         raise ValueError(f"zeta={zeta} must not be negative: the estimate itself would lie outside the set.")
     if not is_traced(radius) and not float(radius) > 0:
         raise ValueError(f"radius={radius} must be positive.")
+    check_rows(x=x, labels=labels, weights=weights)
     check_labels(labels)
+    x = as_floats(x)
     dtype = x.dtype
-    weights = jnp.ones(len(x), dtype) if weights is None else weights
-    labels, zeta = labels.astype(dtype), jnp.asarray(zeta, dtype)
+    centre, labels, zeta = (jnp.asarray(part, dtype) for part in (centre, labels, zeta))
+    weights = jnp.ones(len(x), dtype) if weights is None else jnp.asarray(weights, dtype)
     values, vectors = eigh(curvature(centre, x, labels, weights))
     floor = mean_log_likelihood(centre, x, labels, weights) - zeta
     radius = jnp.asarray(radius, dtype)

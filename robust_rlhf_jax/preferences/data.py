@@ -31,7 +31,7 @@ class PreferenceData(Module):
     | `planning_horizon` | static int or None | steps that plans run for, None: H |
     | `planning_start` | [S] or None | distribution of the state that plans start in, None: that of s_1 |
     | `rounding` | [N, H, p] or None | what holding the reward features in float32 took from their differences |
-    | `names` | static | of the p reward features; () where nobody named them. `save` does not keep them |
+    | `names` | static | of the p reward features; () where nobody named them |
 
     Pairs of short segments can speak for long episodes: a `planning_horizon` takes rewards and dynamics for the same
     at every step, and needs `stationary`.

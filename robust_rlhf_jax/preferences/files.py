@@ -49,6 +49,8 @@ def save(path: str | os.PathLike, data: PreferenceData | Pairs) -> None:
     header = {"format_version": FORMAT_VERSION, "stationary": data.stationary}
     if data.planning_horizon is not None:
         header["planning_horizon"] = int(data.planning_horizon)
+    if data.names:
+        header["names"] = list(map(str, data.names))
     with whole_path(path) as unfinished, open(unfinished, "wb") as file:
         writers[path.suffix.lower()](file, arrays, header)
 
@@ -130,6 +132,7 @@ def _assemble(path: Any, arrays: dict[str, Any], header: dict):
     lost = [name for name in _REQUIRED if name not in arrays]
     if lost:
         raise ValueError(f"{path} lacks the array {lost[0]}: save all of {', '.join(_REQUIRED)}.")
+    names = _names(path, header.get("names", arrays.pop("names", ())))
     unknown = [name for name in arrays if name not in _REQUIRED + _OPTIONAL]
     if unknown:
         raise ValueError(f"{path} has an unknown array {unknown[0]!r}: drop it, or mend its name.")
@@ -138,6 +141,7 @@ def _assemble(path: Any, arrays: dict[str, Any], header: dict):
         **arrays,
         stationary=bool(header.get("stationary", False)),
         planning_horizon=None if steps is None else int(steps),
+        names=names,
     )
     with _naming(path):
         check_preferences(data)
@@ -149,6 +153,16 @@ def _assemble(path: Any, arrays: dict[str, Any], header: dict):
             data = jax.device_put(data)  # may share the memory of what was just read
         check_preferences(data)  # again: float64 that overflows float32 is infinite only now
     return data
+
+
+def _names(path: Any, found: Any) -> tuple[str, ...]:
+    """**Raises:** ValueError for what is no list of texts."""
+    names = found.tolist() if isinstance(found, np.ndarray) else found
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise ValueError(
+            f"{path}: names must be a list of texts, one for each reward feature: mend or drop them."
+        )
+    return tuple(names)
 
 
 @contextlib.contextmanager

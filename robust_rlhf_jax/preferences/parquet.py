@@ -53,7 +53,7 @@ def read_arrays(path: str | Path, names: tuple[str, ...] = HEADER) -> tuple[dict
         _check_header(header)
         columns = dict(zip(table.column_names, table.columns, strict=True))
         arrays = {name: _to_array(pa, path, name, columns, s) for name, s in header["shapes"].items()}
-    return arrays, {name: header[name] for name in names if name in header}
+    return arrays, {name: header[name] for name in (*names, "names") if name in header}
 
 
 def _check_header(header: Any):

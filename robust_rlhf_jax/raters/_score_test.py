@@ -5,14 +5,18 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.checks import as_floats
+from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.kernels.lapack import cholesky, cholesky_solve, eigh
 from robust_rlhf_jax.kernels.linalg import einsum, matmul
 from robust_rlhf_jax.kernels.logistic import label_variance
+from robust_rlhf_jax.preferences import PreferenceData
 from robust_rlhf_jax.rewards import plain_fit
 from robust_rlhf_jax.rewards.coordinates import UnitFreePairs, unit_free
+from robust_rlhf_jax.row_order import check_rows
 
 from ._by_rater import RowsByRater
 
@@ -58,9 +62,8 @@ def scores_of(
     return Scores(score, pairs.gram(label_variance(margins)))
 
 
-@partial(jax.jit, static_argnames="n_raters")
 def score_test(
-    x: Float[Array, "N k"], labels: Float[Array, " N"], raters: Int[Array, " N"], n_raters: int
+    x: Float[ArrayLike, "N k"], labels: Float[ArrayLike, " N"], raters: Int[ArrayLike, " N"], n_raters: int
 ) -> ScoreTest:
     """Whether each rater's labels follow the reward of all. Jit- and vmap-able.
 
@@ -75,7 +78,8 @@ def score_test(
     **Returns:** `ScoreTest`; p-values of single tests: `holm` corrects them for the number of raters. They are those of
     many pairs: with fewer pairs than features, or labels that are nearly certain, χ² is coarse.
 
-    **Raises:** nothing: `rate_raters` checks its input.
+    **Raises:** TypeError for `Pairs`, which `rate_raters` takes; ValueError for columns whose rows have the same index
+    in another order. Nothing else: `rate_raters` checks its input.
 
     **Source:** Rao 1948, *Large sample tests of statistical hypotheses*.
 
@@ -90,6 +94,19 @@ def score_test(
     >>> int(test.agreement.argmin()), bool(test.p_agreement[3] < 1e-6)
     (3, True)
     """
+    if isinstance(x, Pairs | PreferenceData):
+        raise TypeError(
+            f"x is of the type {type(x).__name__}: give its differences, labels and numbers of raters, or call "
+            "raters.rate_raters, which takes it as it is."
+        )
+    check_rows(x=x, labels=labels, raters=raters)
+    return _score_test(as_floats(x), jnp.asarray(labels), jnp.asarray(raters), n_raters)
+
+
+@partial(jax.jit, static_argnames="n_raters")
+def _score_test(
+    x: Float[Array, "N k"], labels: Float[Array, " N"], raters: Int[Array, " N"], n_raters: int
+) -> ScoreTest:
     pairs, t = unit_free_fit(x, labels)
     return tested(scores_of(pairs.rows, t, raters, n_raters), t)
 

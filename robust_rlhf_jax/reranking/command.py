@@ -9,9 +9,10 @@ from jax.typing import ArrayLike
 from jaxtyping import Float, Int
 
 from robust_rlhf_jax.algorithms import Choice, fit_reranker
-from robust_rlhf_jax.io import Columns, Pairs, load_pairs, read_table
+from robust_rlhf_jax.io import Columns, Pairs, Table, load_pairs, read_table
 from robust_rlhf_jax.io.schemas.base import structured
 from robust_rlhf_jax.io.texts import messages_of, plain_text, why_no_text
+from robust_rlhf_jax.outputs import with_nulls
 from robust_rlhf_jax.rewards.front_door import reward_model
 from robust_rlhf_jax.terminal import marked
 from robust_rlhf_jax.unfinished import check_file, write_whole
@@ -46,13 +47,14 @@ def best_of_n_command(
     check_file("--out", out, (candidates, pairs))
     if not temperature >= 0 or seed < 0:
         raise ValueError(f"--temperature {temperature} --seed {seed}: give numbers from 0.")
-    console, answers = Console(), read_answers(candidates)
+    console, table = Console(), read_table(candidates)
+    answers = answers_of(table)
     data = load_pairs(pairs, columns=columns, features="texts", featuriser=featuriser).decided()
     reranker = fit_reranker(data, epsilon)
     sets, reference = features_of(answers, data)
     choice = reranker.choose(sets, reference=reference, temperature=temperature)
     index = drawn(np.asarray(choice.probability), temperature, seed)
-    write_whole(out, json_lines(rows(answers, choice, index)))
+    write_whole(out, json_lines(beside(further_cells(table), rows(answers, choice, index))))
     others = (
         f"{behind(choice.promised, reference, index):,} are not the answers that the reward alone likes best"
     )
@@ -81,7 +83,12 @@ def read_answers(path: Path) -> Answers:
 
     **Raises:** ValueError for a file without these columns or without rows, or a row without a list of responses.
     """
-    table = read_table(path)
+    return answers_of(read_table(path))
+
+
+def answers_of(table: Table) -> Answers:
+    """As `read_answers`, of what was read."""
+    path = table.path
     missing = [name for name in COLUMNS if name not in table.names]
     if missing:
         raise ValueError(
@@ -134,9 +141,33 @@ def features_of(answers: Answers, data: Pairs):
     return sets, np.where(there, 0.0, -np.inf)
 
 
+def further_cells(table: Table) -> list[dict[str, Any]]:
+    """What the file says of each prompt beside the prompt and its responses, such as its id."""
+    names = [name for name in table.names if name not in COLUMNS]
+    columns = [table.cells(name) for name in names]
+    return [
+        {name: column[row] for name, column in zip(names, columns, strict=True)}
+        for row in range(table.n_rows)
+    ]
+
+
+def beside(cells: list[dict[str, Any]], found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """`found` and then the file's cells, none of them replaced: of a name that both have, ours is `best_<name>`."""
+
+    def own(name: str, mine: dict[str, Any]) -> str:
+        return own(f"best_{name}", mine) if name in mine else name
+
+    return [
+        {own(name, mine): value for name, value in row.items()} | mine
+        for mine, row in zip(cells, found, strict=True)
+    ]
+
+
 def json_lines(rows: list[dict[str, Any]]) -> bytes:
-    """A line for each of `rows`; lone surrogates, the halves of characters cut in two, are escaped."""
-    lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+    """A line for each of `rows`; lone surrogates, the halves of characters cut in two, are escaped. What JSON lacks,
+    such as a date, becomes its text, and NaN null.
+    """
+    lines = "".join(f"{json.dumps(with_nulls(row), ensure_ascii=False, default=str)}\n" for row in rows)
     return lines.encode("utf-8", errors="backslashreplace")
 
 

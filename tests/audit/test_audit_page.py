@@ -55,6 +55,22 @@ def test_texts_do_no_harm(tmp_path):
     assert not set("\x1b\u202e") & set(page)
 
 
+def test_texts_are_read_in_their_own_direction(tmp_path):
+    """Hebrew and Arabic from the right, also where the script shows them."""
+    page, _ = page_of(tmp_path, damage=" שלום")
+    texts = re.findall('<div class="text[^>]*>', page)
+    assert texts
+    assert all('dir="auto"' in text for text in texts)
+    assert 'startsWith("text")) node.dir = "auto"' in page
+
+
+def test_texts_keep_what_people_write(tmp_path):
+    """Persian has joiners within its words, French spaces that do not break, code tabs, families of emoji joiners."""
+    written = "\tif x:\r\n\t\tpass\u3000می\u200cخواهم\xa0! 👩\u200d👧"
+    page, _ = page_of(tmp_path, damage=written)
+    assert written.replace("\r", "") in unpacked(page)["pairs"][0]["chosen"]
+
+
 def test_the_page_needs_nothing_from_elsewhere(tmp_path):
     page, _ = page_of(tmp_path)
     assert not re.search(r"(src|href)=[\"']?(https?:|//)", page)

@@ -8,7 +8,7 @@ import pytest
 from text_pairs import faulty_file, made_up_fit, read
 
 from robust_rlhf_jax import Pairs
-from robust_rlhf_jax.audit import Advice, find
+from robust_rlhf_jax.audit import Advice, find, plot
 from robust_rlhf_jax.audit.audited_file import AuditedFile
 from robust_rlhf_jax.audit.config import AuditConfig
 from robust_rlhf_jax.audit.files import write_files
@@ -181,8 +181,8 @@ def test_rows_of_several_pairs_are_written_whole_or_not_at_all(drop, rows, said,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dropped", [False, True])
-def test_the_list_of_suspects_is_a_file_of_decisions(tmp_path, dropped):
-    """It follows the advice until someone edits the column; what issues flag is marked even if it is kept."""
+def test_the_list_of_suspects_is_a_file_of_decisions(tmp_path, dropped, monkeypatch):
+    """It follows the advice until someone edits the column; what issues flag is marked and drawn even if it is kept."""
     path, faulty, _ = faulty_file(tmp_path, "identical", 0.1, n=40)
     pairs = read(path)
     findings = find(pairs, made_up_fit(pairs))
@@ -192,6 +192,10 @@ def test_the_list_of_suspects_is_a_file_of_decisions(tmp_path, dropped):
     )
     result = findings.held_out.audit
     audited = AuditedFile("pairs.jsonl", pairs, result, AuditConfig(repeats=1), 1.0, findings, advice)
+    drawn = []
+    monkeypatch.setattr(
+        plot, "plot_suspicion", lambda *args: drawn.append({*np.flatnonzero(args[-1]).tolist()})
+    )
     write_files(tmp_path, audited)
     suspects = tmp_path / "suspects.csv"
     assert (
@@ -200,4 +204,5 @@ def test_the_list_of_suspects_is_a_file_of_decisions(tmp_path, dropped):
     with open(suspects, newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert {int(row["row"]) for row in rows if row["flagged"] == "1"} == set(out + 1)
+    assert drawn == [set(out)]
     assert all(row["check"] == pair_check(pairs, int(row["pair"]) - 1) for row in rows)

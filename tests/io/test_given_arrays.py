@@ -1,5 +1,10 @@
 """Pairs are taken in lists, frames, masked arrays and numbers of any type."""
 
+import copy
+import pickle
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
@@ -88,3 +93,24 @@ def test_what_a_mask_hides_is_missing():
     raters = made(raters=np.ma.masked_array(["Ann", "Ben"] * (N // 2), np.arange(N) == 1)).raters
     assert raters[:3].tolist() == ["Ann", "nobody, row 1", "Ann"]
     check_pairs(Pairs(np.ma.masked_array(pairs.chosen), pairs.rejected))
+
+
+@pytest.mark.parametrize(
+    "call", [lambda p: jax.jit(fit_reward)(p), lambda p: jax.vmap(fit_reward)(p), jnp.asarray, jnp.sum]
+)
+def test_pairs_are_no_array_of_jax(call):
+    pairs = Pairs(np.ones((3, 1)), np.zeros((3, 1)))
+    with pytest.raises(
+        ValueError, match=r"^Pairs cannot go into jax\.jit, .*: call fit_reward\(pairs\) and the like"
+    ):
+        call(pairs)
+
+
+def test_pairs_are_copied_and_sent_all_the_same():
+    pairs = Pairs(np.ones((3, 1)), np.zeros((3, 1)))
+    assert copy.deepcopy(pairs) == pickle.loads(pickle.dumps(pairs)) == pairs
+
+
+def test_a_name_for_each_column_is_asked_for():
+    with pytest.raises(ValueError, match=r"^names is 3: give a list with a name for each column"):
+        Pairs(np.ones((3, 3)), np.zeros((3, 3)), names=3)

@@ -13,11 +13,14 @@ import pytest
 from robust_rlhf_jax.leaderboard import Rating, Votes, believed, read_votes
 from robust_rlhf_jax.leaderboard.command import (
     FILES,
+    bad_raters,
     described,
     leaderboard_command,
+    with_names,
     without_rating,
     write_csv,
 )
+from robust_rlhf_jax.raters import Rater, RaterTable
 
 
 def written(tmp_path, text, name="votes.csv"):
@@ -169,6 +172,23 @@ def test_the_command_prints_and_writes(tmp_path, capsys):
         table = list(csv.DictReader(file))
     assert table[0]["name"] == "'=cmd()"  # no spreadsheet runs it
     assert float(table[0]["plain"]) == pytest.approx(rows[0].plain, abs=0.1)
+    with open(tmp_path / "out" / "raters.csv", encoding="utf-8", newline="") as file:
+        assert len(list(csv.DictReader(file))) == 30
+
+
+def test_votes_of_nobody_have_no_row_among_raters():
+    ann = Rater("ann", 40, 0.9, 0.8, 1.0, 1.0, 0.5, 1.5, 1.0, 1.0, "attentive", 0.0, (), 1.0)
+    table = RaterTable((ann._replace(name="nobody, row 3"), ann), np.ones(41))
+    assert [row.name for row in with_names(table).rows] == ["ann"]
+
+
+def test_bad_raters_are_named():
+    ann = Rater("ann\x1b[2J", 40, 0.1, 0.05, 0.2, -1.0, -1.5, -0.5, 0.0, 1.0, "contrary", 1.0, (), 0.0)
+    rows = (ann, *(ann._replace(name=f"r{i}", kind="random") for i in range(8)), ann._replace(kind="noisy"))
+    assert bad_raters(RaterTable(rows, np.ones(10))) == [
+        "Raters that look bad: 8 random (r0, r1, r2, r3, r4, r5, …), 1 contrary (ann\\x1b[2J)."
+    ]
+    assert bad_raters(None) == bad_raters(RaterTable(rows[-1:], np.ones(1))) == []
 
 
 @pytest.mark.slow

@@ -197,6 +197,11 @@ def test_where_every_vote_goes_one_way_nobody_has_an_interval():
         ([[0, -1], [1, 0]], r"wins\[0, 1\] is -1: give finite numbers"),
         ([[0, np.nan], [1, 0]], r"wins\[0, 1\] is nan"),
         (np.ones((2, 3)), r"wins has shape \(2, 3\): give \[M, M\]"),
+        (
+            Pairs(np.ones((3, 1)), np.zeros((3, 1))),
+            r"wins is of the type Pairs, .*: give \[M, M\], how often",
+        ),
+        ([[0, "a"], [1, 0]], "wins is of the type list, and not of numbers alone"),
         (np.ones((0, 0)), r"wins has shape \(0, 0\)"),
         (Votes(np.array([0, 0]), np.array([1, 1]), np.array([1, -1]), ("a", "b")), r"give votes\.wins\(\)"),
     ],

@@ -272,3 +272,18 @@ def test_labels_are_signs(labels):
     """One of 0 would say nothing, and count."""
     with pytest.raises(ValueError, match=r"every label must be \+1 or -1"):
         confidence_set(jnp.eye(2), jnp.array(labels), jnp.zeros(2), 0.1, radius=1.0)
+
+
+def test_frames_and_lists_are_arrays():
+    pandas = pytest.importorskip("pandas")
+    x, labels = np.random.default_rng(0).normal(size=(40, 2)), np.tile([1, -1], 20)
+    expected = confidence_set(jnp.asarray(x), jnp.asarray(labels), jnp.zeros(2), 0.1, radius=2.0)
+    found = confidence_set(pandas.DataFrame(x), pandas.Series(labels), [0.0, 0.0], 0.1, radius=2.0)
+    assert eqx.tree_equal(found, expected)
+
+
+def test_differences_in_another_order_than_labels_are_refused():
+    pandas = pytest.importorskip("pandas")
+    x, labels = pandas.DataFrame(np.ones((4, 2))), pandas.Series([1, -1, 1, -1])
+    with pytest.raises(ValueError, match="order"):
+        confidence_set(x[::-1], labels, np.zeros(2), 0.1, radius=2.0)

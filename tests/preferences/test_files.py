@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from robust_rlhf_jax import Pairs
 from robust_rlhf_jax.preferences import PreferenceData, load, load_rail_choices, load_table, save
 
 FORMATS = ["npz", "parquet"]
@@ -73,6 +74,15 @@ def test_round_trip_keeps_every_bit(suffix, **sizes):
         assert os.listdir(folder) == [path.name]
     assert_same_bits(data, loaded)
     assert all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(loaded))
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_names_of_features_are_kept(suffix, tmp_path):
+    data = dataclasses.replace(make_data(), names=("price", "Länge", "[c] \ud83d"))
+    save(tmp_path / f"data.{suffix}", data)
+    assert load(tmp_path / f"data.{suffix}").names == data.names
+    save(tmp_path / f"pairs.{suffix}", Pairs(np.ones((2, 2)), np.zeros((2, 2)), names=("a", "b")))
+    assert load(tmp_path / f"pairs.{suffix}").names == ("a", "b")
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
@@ -225,6 +235,9 @@ def test_hand_made_archives_need_no_header(tmp_path):
         ({"labels": np.array(list("abcde"))}, "labels has dtype <U1"),
         ({"states": np.full((5, 2, 3), 2**32)}, "but state_features has"),
         ({"features": np.zeros(5, np.float32)}, "features has shape"),
+        ({"names": np.arange(3)}, "names must be a list of texts"),
+        ({"names": np.array("abc")}, "names must be a list of texts"),
+        ({"names": np.array(["a", "b"])}, "names has 2 entries: give one for each of the 3"),
         ({"stationary": np.zeros(2, bool)}, "stationary must be one integer or boolean"),
         ({"format_version": np.array(2)}, "format version 2, this package reads 1"),
     ],

@@ -6,6 +6,7 @@ import pytest
 from scipy import stats
 from scipy.optimize import minimize
 
+from robust_rlhf_jax import Pairs
 from robust_rlhf_jax.raters import holm, score_test
 
 K, EACH, P = 40, 50, 3
@@ -93,3 +94,21 @@ def test_holm_is_holms():
     assert holm(np.ones(3)).max() == 1
     with pytest.raises(ValueError, match=r"p-values must lie in \[0, 1\]"):
         holm(np.array([0.5, 1.5]))
+
+
+def test_frames_and_lists_are_arrays():
+    rng = np.random.default_rng(0)
+    x, labels = rng.normal(size=(60, 2)).astype(np.float32), rng.choice([-1.0, 1.0], 60)
+    raters = np.arange(60) % K
+    found = score_test(x, labels, raters, K)
+    pandas = pytest.importorskip("pandas")
+    other = score_test(pandas.DataFrame(x), list(labels), pandas.Series(raters), K)
+    np.testing.assert_array_equal(found.agreement, other.agreement)
+
+
+def test_pairs_are_sent_to_rate_raters():
+    pairs = Pairs(np.ones((3, 1)), np.zeros((3, 1)))
+    with pytest.raises(
+        TypeError, match=r"^x is of the type Pairs: give its differences, .* raters\.rate_raters"
+    ):
+        score_test(pairs, pairs.labels, np.zeros(3, int), 1)

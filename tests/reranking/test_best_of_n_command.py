@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax.algorithms import best_of_n
-from robust_rlhf_jax.io import load_pairs
+from robust_rlhf_jax.io import load_pairs, read_table
 from robust_rlhf_jax.reranking.command import (
     behind,
+    beside,
     best_of_n_command,
     drawn,
     features_of,
+    further_cells,
     json_lines,
     read_answers,
 )
@@ -91,6 +93,15 @@ def test_a_character_cut_in_two_is_written_as_it_was_read():
     rows = [{"prompt": "Tee für zwei?", "response": "Yes \ud83d", "index": 0}]
     assert "für" in json_lines(rows).decode()
     assert [json.loads(line) for line in json_lines(rows).splitlines()] == rows
+
+
+def test_what_else_the_file_says_of_a_prompt_stays(tmp_path):
+    row = {"id": "q7", "prompt": "Tea?", "index": 3, "responses": ["Yes"], "score": float("nan")}
+    table = read_table(lines(tmp_path / "candidates.jsonl", [row]))
+    found = beside(further_cells(table), [{"prompt": "Tea?", "response": "Yes", "index": 0}])
+    written = json.loads(json_lines(found))
+    ours = {"prompt": "Tea?", "response": "Yes", "best_index": 0}
+    assert written == ours | {"id": "q7", "index": 3, "score": None}
 
 
 @pytest.mark.parametrize(

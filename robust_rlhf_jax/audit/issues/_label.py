@@ -3,14 +3,12 @@
 import numpy as np
 
 from ..flips import posterior
-from .base import Batch, Issue, counted
+from .base import Batch, Issue, as_chance, counted
 
 ORDER = 10
 
 # The share of flips that scores assume where there is evidence of none, so that labels are ranked anyway.
 LEAST_SHARE = 0.01
-# Reasons state no higher probability: a fit cannot be more certain of a label than this.
-SURE = 0.999
 
 
 def label(batch: Batch) -> Issue:
@@ -31,8 +29,7 @@ def label(batch: Batch) -> Issue:
 
     def explain(row: int) -> str:
         left = " The fits that saw it left it out." if held_out.left_out[row] > 0.5 else ""
-        doubt = 1 - chance[row]
-        given = f"{doubt:.1%}" if doubt < SURE else f"more than {SURE:.1%}"
+        given = as_chance(1 - chance[row])
         return f"By the other pairs, the rejected side wins with probability {given}: the label looks flipped.{left}"
 
     return Issue(

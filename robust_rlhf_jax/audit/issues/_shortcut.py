@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import expit
 
-from .base import Batch, Issue, counted
+from .base import Batch, Issue, as_chance, counted
 
 ORDER = 60
 
@@ -42,7 +42,7 @@ def shortcut(batch: Batch) -> Issue | None:
         )
 
     def explain(row: int) -> str:
-        chance = f"{expit(-rest[row]):.0%}"
+        chance = as_chance(float(expit(-rest[row])))
         return f"The label follows {name}; by the other features, the rejected side wins with probability {chance}."
 
     return Issue("shortcut", np.clip(score, 0.0, 1.0), flag, explain, summary, drop=np.zeros(n, bool))

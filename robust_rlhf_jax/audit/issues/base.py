@@ -17,6 +17,8 @@ from .wordings import Wordings
 
 # Words to which texts are cut where a trainer would: TRL and OpenRLHF train on about so many tokens.
 TRUNCATED_AT = 512
+# Reasons state no higher probability: a fit cannot be more certain of a label than this.
+SURE = 0.999
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,6 +122,11 @@ class IssueType(Protocol):
     """batch → `Issue`, or None where the file cannot have it (no texts, no raters)."""
 
     def __call__(self, batch: Batch) -> Issue | None: ...
+
+
+def as_chance(probability: float) -> str:
+    """Such as "97.3%", at most "more than 99.9%"."""
+    return f"{probability:.1%}" if probability < SURE else f"more than {SURE:.1%}"
 
 
 def counted(count: int, of: int, what: str) -> str:

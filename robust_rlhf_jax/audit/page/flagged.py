@@ -5,7 +5,7 @@ import json
 import zlib
 from typing import Any, NamedTuple
 
-from robust_rlhf_jax.terminal import harmless
+from robust_rlhf_jax.terminal import harmless, readable
 
 from ..advice import Advice
 from ..findings import Findings
@@ -46,8 +46,7 @@ def pack_flagged(findings: Findings, advice: Advice | None, most_bytes: int = MO
 
 def cut_text(text: str, length: int) -> str:
     """A text of the file without control characters but for ends of lines, cut to `length` characters."""
-    lines = [harmless(line) for line in str(text)[:length].split("\n")]
-    return "\n".join(lines) + (" …" if len(str(text)) > length else "")
+    return readable(str(text)[:length]) + (" …" if len(str(text)) > length else "")
 
 
 def _packed(findings: Findings, entries: list[dict[str, Any]]) -> str:

@@ -105,7 +105,7 @@ def _table(source: Source, header: list[str], records: Iterable[list[str]]) -> T
 
 def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list]) -> None:
     """The rows of `source` as they are, with further columns; those of the same name give way."""
-    records = _spelled(source)
+    records = ((record, letters) for record, letters, _ in _spelled(source))
     header, letters = next(records)
     kept = [i for i, name in enumerate(header) if name not in extra]
     place = {row: i for i, row in enumerate(rows)}
@@ -123,6 +123,11 @@ def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list
         for number, (record, letters) in enumerate(records):
             if number in place:
                 put_all(record, letters, [column[place[number]] for column in extra.values()])
+
+
+def lines(source: Source) -> Iterator[int]:
+    """Of each row the line of the file in which it begins, from 1."""
+    return itertools.islice((line for _, _, line in _spelled(source)), 1, None)
 
 
 def _longer(letters: str, more: list, how: dict[str, Any]) -> str:
@@ -153,14 +158,15 @@ def _names(path: Path, header: list[str] | None) -> list[str]:
 
 
 def _records(source: Source) -> Iterator[list[str]]:
-    return (record for record, _ in _spelled(source))
+    return (record for record, _, _ in _spelled(source))
 
 
-def _spelled(source: Source) -> Iterator[tuple[list[str], str]]:
-    """(a record, the letters of the file that it was read from)."""
+def _spelled(source: Source) -> Iterator[tuple[list[str], str, int]]:
+    """(a record, the letters of the file that it was read from, the line in which it begins, from 1)."""
     encoding, path = source.how["encoding"], source.file
     escaped = source.how["quotes"] == "escaped"
     letters: list[str] = []
+    line = 1 + (source.how["told"] is not None)
     try:
         with _open(path, source.compression, encoding) as file, long_cells():
             lines = _lines(_noted(file, letters), source.how["quotes"])
@@ -168,7 +174,8 @@ def _spelled(source: Source) -> Iterator[tuple[list[str], str]]:
                 if escaped and row is not BROKEN:
                     row = [cell.replace(INSIDE, '"') for cell in row]
                 if row:
-                    yield row, "".join(letters)
+                    yield row, "".join(letters), line
+                line += len(letters)
                 letters.clear()
     except (csv.Error, UnicodeError) as error:
         raise ValueError(f"{path} cannot be read as CSV ({error}): write it again.") from None

@@ -12,6 +12,7 @@ from ..table import Source, Table
 from .compression import compression_of
 from .encodings import encoding_of, open_text, write_text
 from .json_documents import Document, document_of
+from .json_splices import spliced, with_keys
 
 ORDER, NAME, SUFFIXES = 20, "jsonl", (".jsonl", ".json", ".ndjson", ".jsonlines")
 # Lines whose keys are looked at.
@@ -60,28 +61,27 @@ def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list
     place = {row: i for i, row in enumerate(rows)}
     with write_text(path, source.compression, source.how["encoding"].name) as file:
         if "document" in source.how:
-            found = document_of(_text(source), source.file)
-            assert found is not None
-            file.write(_dumped(found.rebuilt(list(rows), extra), found.indent) + "\n")
+            file.write(_document(source, rows, extra))
             return
         for number, line in enumerate(_lines(source)):
             if number in place:
                 added = {name: column[place[number]] for name, column in extra.items()}
-                file.write(_with_keys(line.strip(), added) + ("\r\n" if line.endswith("\r\n") else "\n"))
+                file.write(with_keys(line.strip(), added) + ("\r\n" if line.endswith("\r\n") else "\n"))
 
 
-def _with_keys(line: str, added: dict[str, Any]) -> str:
-    """An object's line with further keys, else letter by letter as it was: a number that is parsed may lose digits."""
-    row = json.loads(line)
-    if not added:
-        return line
-    if not row or row.keys() & added.keys():
-        return _dumped(row | added)
-    return f"{line[:-1].rstrip()}, {_dumped(added)[1:]}"
+def lines(source: Source) -> Iterator[int]:
+    """Of each row the line of the file that it is, from 1; nothing of a document."""
+    return iter(()) if "document" in source.how else (number for number, _ in _numbered(source))
 
 
-def _dumped(value: Any, indent: int | None = None) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=indent)
+def _document(source: Source, rows: Sequence[int], extra: dict[str, list]) -> str:
+    """A document with some of its rows and further keys, letter by letter where each row stands in one piece."""
+    text = _text(source)
+    found = document_of(text, source.file)
+    assert found is not None
+    if (same := spliced(text, found, rows, extra)) is not None:
+        return same
+    return json.dumps(found.rebuilt(list(rows), extra), ensure_ascii=False, indent=found.indent) + "\n"
 
 
 def _table(source: Source, objects: Iterable[tuple[dict | None, str]], notes: Any) -> Table:
@@ -117,9 +117,14 @@ def _text(source: Source) -> str:
 
 def _lines(source: Source) -> Iterator[str]:
     """Lines that are not blank; only a line feed ends one."""
+    return (line for _, line in _numbered(source))
+
+
+def _numbered(source: Source) -> Iterator[tuple[int, str]]:
+    """(number of a line that is not blank, from 1; the line)."""
     try:
         with open_text(source.file, source.compression, source.how["encoding"], newline="\n") as file:
-            yield from (line for line in file if line.strip().strip("\ufeff"))
+            yield from ((number, line) for number, line in enumerate(file, 1) if line.strip().strip("\ufeff"))
     except UnicodeError as error:
         raise ValueError(f"{source.file} cannot be read as text ({error}): write it again.") from None
 
@@ -148,4 +153,4 @@ def _object(line: str) -> tuple[dict | None, str]:
     return (row if isinstance(row, dict) else None), line
 
 
-__all__ = ["NAME", "ORDER", "SUFFIXES", "Document", "read", "read_batches", "write"]
+__all__ = ["NAME", "ORDER", "SUFFIXES", "Document", "lines", "read", "read_batches", "write"]

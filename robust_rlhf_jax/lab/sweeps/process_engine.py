@@ -9,12 +9,14 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Generator, Iterator
 from multiprocessing.connection import Connection, wait
 
 from robust_rlhf_jax.lab.processor_devices import check_on_cpu, usable_cores
 from robust_rlhf_jax.memory import host_bytes
 
+from . import compiling
 from .config import SweepConfig
 from .engine import Execute, Rows, Task
 from .worker import parts_of
@@ -70,8 +72,8 @@ class _Worker:
         except OSError:
             raise self._lost() from None
 
-    def receive(self) -> dict[str, Rows] | str:
-        """A part, or `FINISHED`.
+    def receive(self) -> dict[str, Rows] | list[compiling.Span] | str:
+        """A part, when its programs compiled, or `FINISHED`.
 
         **Raises:** what the task raised; WorkerLost.
         """
@@ -115,6 +117,8 @@ def _execute(workers: list[_Worker], tasks: list[Task]) -> Generator[dict[str, R
             answer = worker.receive()
             if isinstance(answer, dict):
                 yield answer
+            elif isinstance(answer, list):
+                compiling.add(answer, 1 / len(busy))
             elif worker.task:
                 compiled.add(worker.task.config)
                 worker.task = None
@@ -149,9 +153,14 @@ def _serve(connection: Connection) -> None:
                 connection.send(answer)
 
 
-def _answers(task: Task) -> Iterator[dict[str, Rows] | Exception | str]:
+def _answers(task: Task) -> Iterator[dict[str, Rows] | list[compiling.Span] | Exception | str]:
+    compiling.listen()
+    told = time.monotonic()
     try:
-        yield from parts_of(task)
+        for part in parts_of(task):
+            yield compiling.spans_after(told)
+            told = time.monotonic()
+            yield part
         yield FINISHED
     except (ValueError, MemoryError, RuntimeError) as error:
         # As text: not every exception can be sent.

@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from . import compiling
+
 # Between two plain lines.
 SECONDS_BETWEEN_LINES = 30.0
-# A rate is told once this share of the missing cells is computed, or after this long: further programs compile between
-# the first cells, and a time left that is told from these alone is ten times too long.
+# A rate is told once this share of the missing cells is computed, or after this long without compilation: the first
+# cells may be of the slowest algorithm alone, or of the fastest.
 TELLING_SHARE, TELLING_SECONDS = 0.1, 120.0
 
 
@@ -19,12 +21,14 @@ class Pace:
     """Cells done of `total`, and how fast. Free cells are done but tell nothing about speed.
 
     The clock starts with the first cells that are computed: until then programs compile. `computed`: cells since.
+    `compiled(start, end)`: seconds in which further programs compiled, which the cells left do not wait for again.
     """
 
     total: int
     done: int = 0
     computed: int = 0
     started: float | None = None
+    compiled: Callable[[float, float], float] = lambda start, end: 0.0
 
     def add(self, cells: int, free: int, now: float) -> None:
         self.done += cells
@@ -37,7 +41,7 @@ class Pace:
         """Computed cells a second; None while too few are to tell."""
         if self.started is None or not self.computed:
             return None
-        passed = now - self.started
+        passed = now - self.started - self.compiled(self.started, now)
         to_compute = self.computed + self.total - self.done
         tells = self.computed >= TELLING_SHARE * to_compute or passed >= TELLING_SECONDS
         return self.computed / max(passed, 1e-9) if tells else None
@@ -55,7 +59,8 @@ class Pace:
 @contextlib.contextmanager
 def progress(title: str, total: int, console: Any, quiet: bool = False) -> Iterator[Callable[..., Pace]]:
     """The block gets `advance(cells, free=0)`: a bar on a terminal, plain lines in a file or where `quiet`."""
-    pace = Pace(total)
+    compiling.listen()
+    pace = Pace(total, compiled=compiling.seconds_between)
     show = _lines if quiet or not console.is_terminal else _bar
     with show(title, pace, console) as update:
 

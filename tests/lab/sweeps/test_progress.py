@@ -51,6 +51,17 @@ def test_a_few_cells_foretell_nothing_until_they_have_taken_long(cells, seconds,
     assert (pace.rate(seconds) is not None) is told
 
 
+def test_what_compiles_between_the_first_cells_is_not_multiplied_by_the_cells_left():
+    """Nine programs of 30 s each, and cells of a tenth of a second: 99 s are left, not 45 minutes."""
+    pace = Pace(total=1000, compiled=lambda start, end: max(0.0, min(end, 270.0) - start))
+    pace.add(1, free=0, now=30.0)
+    for program in range(2, 10):
+        pace.add(1, free=0, now=30.0 * program)
+    assert pace.text(270.0) == "9/1000 cells"
+    pace.add(92, free=0, now=280.0)
+    assert pace.text(280.0) == "101/1000 cells, 10 cells/s, 0:01:30 left"
+
+
 @pytest.mark.parametrize("quiet", [True, False])
 def test_plain_lines_are_few(quiet, monkeypatch):
     now = [0.0]

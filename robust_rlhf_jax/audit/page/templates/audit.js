@@ -5,6 +5,7 @@
   const make = (tag, name, text) => {
     const node = document.createElement(tag);
     if (name) node.className = name;
+    if (name && name.startsWith("text")) node.dir = "auto"; // Arabic and Hebrew run from the right
     if (text !== undefined) node.textContent = text;
     return node;
   };
