@@ -22,9 +22,9 @@ def test_a_file_of_one_column_has_no_title(tmp_path):
 
 
 def test_objects_in_which_nobody_is_known_to_win_are_named():
-    order = [{"from_name": "rank", "type": "ranker", "value": {"ranker": {"rank": ["x", "y"]}}}]
+    stars = [{"from_name": "stars", "type": "rating", "value": {"rating": 4}}]
     rows = [
-        {"id": i, "data": {"items": [{"id": "x", "body": "p"}]}, "annotations": [{"result": order}]}
+        {"id": i, "data": {"items": [{"id": "x", "body": "p"}]}, "annotations": [{"result": stars}]}
         for i in range(4)
     ]
     with pytest.raises(

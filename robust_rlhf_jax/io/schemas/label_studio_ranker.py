@@ -36,7 +36,8 @@ def recognise(table: Table) -> bool:
 def map(table: Table, asked: Columns) -> Mapped:
     """All pairs of the items of each ranking, the upper one the better; its annotator is the rater.
 
-    **Raises:** ValueError where several questions rank, for buckets, and where no list has the ids that are ranked.
+    **Raises:** ValueError where several questions rank, for buckets, and where no list has two items
+        that are ranked.
     """
     nested = has(table, "data", "annotations")
     shown = inner_table(table, "data") if nested else table
@@ -51,7 +52,9 @@ def map(table: Table, asked: Columns) -> Mapped:
     items = _items(shown, rankings)
     prompt = asked.prompt if asked.prompt in shown.columns else prompt_of(shown, Columns(), (items,))
     cells = zip(shown.cells(prompt), shown.cells(items), rankings, strict=True)
-    rows = ((row, asks, list(_pairs(listed, ranked))) for row, (asks, listed, ranked) in enumerate(cells))
+    rows = [(row, asks, list(_pairs(listed, ranked))) for row, (asks, listed, ranked) in enumerate(cells)]
+    if not any(pairs for _, _, pairs in rows):
+        raise ValueError(f"question {question} ranks no two items whose texts {items} has")
     inside = " in data" if nested else ""
     who = (
         "completed_by" if nested else next((n for n in ("annotator", "completed_by") if has(table, n)), None)

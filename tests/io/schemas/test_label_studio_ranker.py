@@ -134,3 +134,7 @@ def test_items_that_are_not_listed_are_asked_for(items):
         ValueError, match=r"no column lists the items that were ranked \(llm_1, llm_2, llm_3\)"
     ):
         load_pairs(rows, featuriser="format")
+    for row in rows:
+        row["data"]["items"] = [{"id": "llm_1", "body": "alone"}]
+    with pytest.raises(ValueError, match="question rank ranks no two items whose texts items has"):
+        load_pairs(rows, featuriser="format")
