@@ -104,8 +104,9 @@ def _order(cell: Any) -> dict | None:
     cell = cell[0] if isinstance(cell, list) and len(cell) == 1 else cell
     found = cell.get("ranker") if isinstance(cell, dict) else None
     found = {"": found} if isinstance(found, list) else found
-    lists = isinstance(found, dict) and found and all(isinstance(ids, list) for ids in found.values())
-    return {name: [str(one) for one in ids] for name, ids in found.items()} if lists else None
+    if not isinstance(found, dict) or not found or not all(isinstance(ids, list) for ids in found.values()):
+        return None
+    return {name: [str(one) for one in ids] for name, ids in found.items()}
 
 
 def _check_buckets(question: str, orders: list[dict]) -> None:
