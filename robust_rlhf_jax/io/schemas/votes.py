@@ -139,12 +139,15 @@ def _found(table: Table) -> tuple[str, str | None] | None:
     sides = () if chosen_sides(table) else open_sides(table, (*LABELS, *COLUMNS))
     if len(sides) != 2:
         return None
-    listed = next((n for n in COLUMNS if n in table.columns and list(_votes(table.first(n)))), None)
-    if listed is not None:
-        return listed, None
     rule, lower = word_rule((sides[0], sides[1])), by_plain_name(table)
+    labels = {lower[name] for name in LABELS if name in lower} - {*sides}
+    for name in (name for name in COLUMNS if name in table.columns):
+        votes = [vote for _, vote in _votes(table.first(name))]
+        # Topics and the like beside a label are no votes.
+        if votes and (not labels - {name} or any(is_number(v) or rule.value(v) is not None for v in votes)):
+            return name, None
     for name in (lower[n] for n in (*COLUMNS, *LABELS) if n in lower and lower[n] not in sides):
-        cells = table.some(name)
+        cells = [] if labels - {name} else table.some(name)
         separator = separator_of(cells, rule)
         if separator is not None or are_votes([entries(cell, None) for cell in cells], rule):
             return name, separator

@@ -218,3 +218,11 @@ def test_an_annotation_may_stand_within(column):
         row[column] = [{"annotator": "ann", "annotation": row.pop("votes")}]
     found = load_pairs(rows, featuriser="format")
     assert (found.labels.tolist(), found.raters.tolist()) == ([1, -1], ["ann", "ann"])
+
+
+@pytest.mark.parametrize("beside", ["A;B;tie", "A;B;A", ["fluent", "short"], [{"annotation": "fluent"}]])
+def test_options_topics_and_votes_in_a_text_beside_a_label_are_left_alone(beside):
+    rows = [row | {"choices": beside} for row in in_a_text("", ["A", "B"] * 3, "preference")]
+    found = load_pairs(rows, featuriser="format")
+    assert found.labels.tolist() == [1, -1] * 3
+    assert "choices" in found.unused
