@@ -20,7 +20,7 @@ TIE = {
     "draw", "none", "tie bothbad", "tie both bad", "tie bothgood", "tie both good", "about the same", "no preference",
     "a=b", "=", "equal quality", "similar", "indifferent", "undecided", "no difference", "neutral", "both are good",
     "both are bad", "both are equally good", "both equally good", "equally bad", "equally preferred", "about equal",
-    "no clear preference", "they are about the same", "neither is better", "both are equal", "a = b",
+    "no clear preference", "they are about the same", "neither is better", "both are equal", "a = b", "1=2", "1 = 2",
     "both equal", "the same", "both the same", "both are the same", "they are equal", "they are the same", "no winner",
     "it's a tie",
     "i have no preference",

@@ -4,6 +4,7 @@ import re
 
 from .bad_cells import shown
 from .columns import Columns
+from .schemas import numbers_of_two_sides
 from .schemas.answer_names import answers_of
 from .schemas.base import records
 from .schemas.named_answers import with_lists
@@ -34,6 +35,7 @@ def advice(table: Table) -> str:
         _none,
         _votes,
         _differences,
+        _other_sides,
         _listed,
         _nested,
         _scores,
@@ -116,6 +118,18 @@ def _differences(table: Table) -> str | None:
         "price_2 beside a label, or in Python give the differences to Pairs.of_differences."
         if names
         else None
+    )
+
+
+def _other_sides(table: Table) -> str | None:
+    """Numbers of two sides beside columns that are called alike and are of more."""
+    found = numbers_of_two_sides.in_the_way(table)
+    if found is None:
+        return None
+    mine, others = (", ".join(names[:4]) + (", …" if len(names) > 4 else "") for names in found)
+    return (
+        f" has the numbers of two sides in {mine}, and {others} are called as if they were of more: leave those "
+        "out, or rename them so that none ends in a number or a letter by itself."
     )
 
 

@@ -62,6 +62,8 @@ def test_words_name_the_sides(sides, first, second):
         "4 - about the same",
         "3. Tie",
         "I have no preference",
+        "1=2",
+        "1 = 2",
     ],
 )
 def test_words_for_ties(said):

@@ -22,9 +22,9 @@ def test_a_file_of_one_column_has_no_title(tmp_path):
 
 
 def test_objects_in_which_nobody_is_known_to_win_are_named():
-    order = [{"from_name": "rank", "type": "ranker", "value": {"ranker": {"rank": ["x", "y"]}}}]
+    stars = [{"from_name": "stars", "type": "rating", "value": {"rating": 4}}]
     rows = [
-        {"id": i, "data": {"items": [{"id": "x", "body": "p"}]}, "annotations": [{"result": order}]}
+        {"id": i, "data": {"items": [{"id": "x", "body": "p"}]}, "annotations": [{"result": stars}]}
         for i in range(4)
     ]
     with pytest.raises(
@@ -52,3 +52,18 @@ def test_objects_in_which_nobody_is_known_to_win_are_named():
 def test_what_a_file_holds_instead_of_sides_is_named(row, sentence):
     with pytest.raises(ValueError, match=sentence):
         load_pairs([row] * 4)
+
+
+def test_columns_of_more_sides_than_two_that_stand_in_the_way_are_named():
+    rows = [
+        {"Q_1": 1, "Q_2": i % 5, "Q_3": 4, "price_1": i, "price_2": 7 - i, "time_1": 3, "time_2": i % 3,
+         "choice": 1 + i % 2}
+        for i in range(8)
+    ]  # fmt: skip
+    sentence = (
+        "two sides in price_1, price_2, time_1, time_2, and Q_1, Q_2, Q_3 are called as if they were of more"
+    )
+    with pytest.raises(ValueError, match=sentence):
+        load_pairs(rows)
+    renamed = [{f"{k[0]}{k[2]}_answer" if k[0] == "Q" else k: v for k, v in row.items()} for row in rows]
+    assert load_pairs(renamed).names == ("price", "time")

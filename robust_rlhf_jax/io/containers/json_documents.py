@@ -1,4 +1,4 @@
-"""One JSON document that holds rows: an array, an object around one, or columns as pandas writes them."""
+"""One JSON document that holds rows: an array, columns as pandas writes them, or objects around either."""
 
 import dataclasses
 import json
@@ -10,6 +10,12 @@ from ..schemas.sides import CHOSEN_SIDES, PROMPTS, plain_name
 
 # Keys of rows, where other keys have lists of objects too.
 ROWS = ("rows", "data", "records", "examples", "items", "instances", "pairs", "results", "comparisons")
+# Keys of an object that holds the rows, whatever else there is.
+AROUND = (*ROWS, "result", "dataset", "payload")
+# Keys of messages.
+MESSAGE = {"role", "from", "content", "value", "parts", "text"}
+# What a server writes of a row beside the row itself.
+BESIDE_ROW = {"row_idx", "truncated_cells"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,7 +23,8 @@ class Document:
     """`kind`: "array", "key NAME", "columns", "pandas", "index" or "split"; `whole`: what was parsed; `rows`: its
     objects.
 
-    `inner`: the key of the row in each object, where a server wraps them ({"row_idx": 0, "row": {…}}).
+    `inner`: the key of the row in each object, where a server wraps them ({"row_idx": 0, "row": {…}}); `outer`: the
+    objects around `whole`, each with its key of what is in it.
     """
 
     kind: str
@@ -25,6 +32,7 @@ class Document:
     rows: list
     indent: int | None = None
     inner: str = ""
+    outer: tuple[tuple[dict, str], ...] = ()
 
     @property
     def says(self) -> str:
@@ -35,10 +43,19 @@ class Document:
             "split": "a table in parts",
             "index": "rows by their number or name",
         }
-        return names.get(self.kind) or f"a JSON array under the key {self.kind.removeprefix('key ')}"
+        keys = [key for _, key in self.outer]
+        if self.kind not in names:
+            return f"a JSON array under the key {'.'.join((*keys, self.kind.removeprefix('key ')))}"
+        return names[self.kind] + (f" under the key {'.'.join(keys)}" if keys else "")
 
     def rebuilt(self, chosen: list[int], extra: dict[str, list]) -> Any:
         """The document with some of its rows and with further keys."""
+        rebuilt = self._rebuilt(chosen, extra)
+        for around, key in reversed(self.outer):
+            rebuilt = around | {key: rebuilt}
+        return rebuilt
+
+    def _rebuilt(self, chosen: list[int], extra: dict[str, list]) -> Any:
         if self.kind == "array" or self.kind.startswith("key "):
             rows: list = [
                 _with(self.rows[row], {n: c[i] for n, c in extra.items()}) for i, row in enumerate(chosen)
@@ -102,7 +119,8 @@ def document_of(text: str, path: Path, strict: bool = True) -> Document | None:
     except ValueError:  # a number of thousands of digits
         return None
     indent = re.match(r"\s*[\[{]\r?\n( *)", text)
-    found = _found(whole)
+    outer, within = _unwrapped(whole)
+    found = _found(within)
     if found is None:
         if not strict or (isinstance(whole, dict) and "\n" not in text.strip()):
             return None
@@ -110,13 +128,35 @@ def document_of(text: str, path: Path, strict: bool = True) -> Document | None:
             return Document("array", [whole], [whole])
         raise ValueError(f"{path} is JSON without rows: give an array of objects, or one object per line.")
     kind, rows = found
-    inner = (
-        "row"
-        if rows and all(isinstance(row, dict) and {"row", "row_idx"} <= row.keys() for row in rows)
-        else ""
-    )
+    inner = "row" if rows and all(map(_is_around_row, rows)) else ""
     rows = [row[inner] for row in rows] if inner else rows
-    return Document(kind, whole, rows, len(indent[1]) or None if indent else None, inner)
+    return Document(kind, within, rows, len(indent[1]) or None if indent else None, inner, outer)
+
+
+def _is_around_row(row: Any) -> bool:
+    return isinstance(row, dict) and (
+        {"row", "row_idx"} <= row.keys()
+        or (isinstance(row.get("row"), dict) and row.keys() - {"row"} <= BESIDE_ROW)
+    )
+
+
+def _unwrapped(whole: Any) -> tuple[tuple[tuple[dict, str], ...], Any]:
+    """The objects around what has rows, and that; nothing is taken off what has rows by itself, or might be a row."""
+    outer: list[tuple[dict, str]] = []
+    within = whole
+    while isinstance(within, dict) and _found(within) is None and not _is_row(within):
+        keys = [key for key in AROUND if isinstance(within.get(key), dict)]
+        if len(keys) != 1 or _has_side(within):
+            return (), whole
+        outer.append((within, keys[0]))
+        within = within[keys[0]]
+    return (tuple(outer), within) if _found(within) is not None else ((), whole)
+
+
+def _has_side(whole: dict) -> bool:
+    """Whether a key is called as a prompt or a side is, so that the object may be a row."""
+    names = {plain_name(name) for name in whole} - {*AROUND}
+    return bool(names & {*PROMPTS, *(side for sides in CHOSEN_SIDES for side in sides)})
 
 
 def _found(whole: Any) -> tuple[str, list] | None:
@@ -130,7 +170,7 @@ def _found(whole: Any) -> tuple[str, list] | None:
     values = list(whole.values())
     if len(values) > 1 and all(isinstance(v, dict) for v in values) and len({tuple(v) for v in values}) == 1:
         labels = list(values[0])
-        if labels and all(label.isdigit() for label in labels):
+        if labels and (all(label.isdigit() for label in labels) or _are_columns(whole, labels)):
             return "pandas", [{n: whole[n][at] for n in whole} for at in labels]
         if all(number.isdigit() for number in whole) and len(values[0]) > 1:
             return "index", values
@@ -144,6 +184,13 @@ def _found(whole: Any) -> tuple[str, list] | None:
         key = next((n for n in ROWS if n in rows_of), rows_of[0] if len(rows_of) == 1 else "")
         return (f"key {key}", lists[key]) if key else None
     return None
+
+
+def _are_columns(whole: dict, labels: list) -> bool:
+    """Whether the keys are names of columns, prompts among them, and the labels those of rows, not of messages."""
+    prompts = [column for name, column in whole.items() if plain_name(name) in PROMPTS]
+    texts = any(all(isinstance(cell, str) for cell in column.values()) for column in prompts)
+    return texts and len(labels) > 1 and not _has_side(dict.fromkeys(labels)) and not MESSAGE & {*labels}
 
 
 def _are_named_rows(whole: dict) -> bool:

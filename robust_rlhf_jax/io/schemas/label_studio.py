@@ -41,7 +41,7 @@ def _map_nested(table: Table, asked: Columns) -> Mapped:
     sides = _two(inner, asked, table)
     prompt = asked.prompt or next((n for n in PROMPTS if has(inner, n) and n not in sides), None)
     told = [_results(records(cell), word_rule(sides)) for cell in table.cells("annotations")]
-    question = _only(_questions(told, asked), asked)
+    question = only_question(_questions(told, asked), asked)
     judged = [[(who, way) for name, who, way in results if name == question] for results in told]
     # A column that is asked for may be in no record.
     cells = zip(
@@ -59,7 +59,7 @@ def _map_nested(table: Table, asked: Columns) -> Mapped:
 
 
 def _map_flat(table: Table, asked: Columns) -> Mapped:
-    column = _only(_selected_columns(table), asked)
+    column = only_question(_selected_columns(table), asked)
     sides = _two(table, asked, table)
     prompt = asked.prompt or next((n for n in PROMPTS if has(table, n) and n not in sides), None)
     who = next((n for n in ("annotator", "completed_by") if has(table, n)), None)
@@ -67,7 +67,7 @@ def _map_flat(table: Table, asked: Columns) -> Mapped:
 
     def rows():
         for row, (told, asked_for, first, second, person) in enumerate(cells):
-            way, rater = _way(told), None if person is None else str(_person(person))
+            way, rater = _way(told), None if person is None else str(name_of(person))
             unknown = f"holds {told!r}, neither left nor right"
             yield row, asked_for, unknown if way is None else [Judged(first, second, way, rater)]
 
@@ -79,7 +79,7 @@ def _map_flat(table: Table, asked: Columns) -> Mapped:
     return of_rows(table, NAME, rows(), used, said, asked, groups=[str(i) for i in ids], ids="id")
 
 
-def _only(questions: Iterable[str], asked: Columns) -> str:
+def only_question(questions: Iterable[str], asked: Columns) -> str:
     """The question that compares.
 
     **Raises:** ValueError for several.
@@ -108,7 +108,7 @@ def _results(annotations: list[dict], rule: Rule | None) -> list[tuple[str, str,
             way = _way_of(result, rule) if isinstance(result, dict) else None
             who = annotation.get("completed_by")
             if way is not None:
-                person = str(_person(who)) if who is not None else f"annotator {number + 1}"
+                person = str(name_of(who)) if who is not None else f"annotator {number + 1}"
                 found.append((str(result.get("from_name")), person, way))
     return found
 
@@ -139,7 +139,8 @@ def _way(cell: Any) -> float | None:
     return WAYS.get(str(cell).strip().casefold())
 
 
-def _person(who: Any) -> Any:
+def name_of(who: Any) -> Any:
+    """An annotator, who is a number, a name, or an object that has one."""
     return who.get("email", who.get("id")) if isinstance(who, dict) else who
 
 

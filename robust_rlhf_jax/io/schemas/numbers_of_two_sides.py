@@ -1,5 +1,6 @@
 """Numbers of two open sides and a label, as tables of choices have them: `price_1`, `price_2`, `time_1`, `choice`."""
 
+import dataclasses
 import itertools
 import re
 
@@ -218,6 +219,18 @@ def _found(
         for kind in (pairs, words)
     )
     return (f"option {sides[0]}", f"option {sides[1]}"), numbers, of_words
+
+
+def in_the_way(table: Table) -> tuple[list[str], list[str]] | None:
+    """(columns of numbers of two sides, those of more sides beside them without which they would be read)."""
+    pairs = [tokens for tokens in _sided(table).values() if len(tokens) > 1 and _numbers(table, tokens)]
+    two, more = (
+        [name for tokens in pairs if (len(tokens) > 2) == many for name in tokens.values()]
+        for many in (False, True)
+    )
+    left = {name: column for name, column in table.columns.items() if name not in more}
+    found = more and named(table, (*LABELS, "chosen")) in left
+    return (two, more) if found and _found(dataclasses.replace(table, columns=left)) is not None else None
 
 
 def _sided(table: Table) -> dict[tuple[str, str], dict[str, str]]:

@@ -190,8 +190,11 @@ def by_plain_name(table: Table) -> dict[str, str]:
 
 
 def plain_name(name: str) -> str:
-    """Small letters, with underscores for spaces and dashes, in English, without a platform's prefix."""
-    return PLATFORM.sub("", _plain(name))
+    """Small letters, with underscores for spaces and dashes, in English, without what a platform adds: a prefix, and
+    `.label` after an answer."""
+    plain = _plain(name)
+    bare = PLATFORM.sub("", plain)
+    return bare if bare == plain else bare.removesuffix(".label")
 
 
 @functools.lru_cache(4096)

@@ -1,4 +1,5 @@
-"""Two open sides and one column with the votes of all raters: a list, an object by rater, or a list of objects."""
+"""Two open sides and one column with the votes of all raters: a list, also in one text, an object by rater, or a list
+of objects."""
 
 import dataclasses
 from typing import Any
@@ -10,10 +11,11 @@ from ..label_rules import rule_for
 from ..labels import is_missing, word, word_rule
 from ..table import Table
 from .base import OF_LABELS, Mapped, judged_by, of_rows, records, structured
+from .lists_in_texts import are_votes, entries, separator_of
 from .numbers import is_number
 from .plain import prompt_of
 from .shown_places import check_places_of_votes
-from .sides import IDS, RATERS, chosen_sides, named, open_sides, plain_name
+from .sides import IDS, LABELS, RATERS, by_plain_name, chosen_sides, named, open_sides, plain_name
 
 NAME = "votes in one column"
 ORDER = 110
@@ -29,11 +31,17 @@ PLACES = ["annotator 1", "annotator 2"]
 WHO = (*RATERS, "user", "name", "created_by", "author", "email")
 WHAT = (
     "label", "preference", "choice", "vote", "winner", "preferred", "overall_pref", "value", "answer", "selected",
+    "annotation", "verdict", "judgment", "judgement",
 )  # fmt: skip
 
 
 def recognise(table: Table) -> bool:
-    return not chosen_sides(table) and len(open_sides(table)) == 2 and _column(table) is not None
+    return _found(table) is not None
+
+
+def reads_label(table: Table, label: str) -> bool:
+    found = _found(table)
+    return found is not None and found[0] == label
 
 
 def map(table: Table, asked: Columns) -> Mapped:
@@ -42,14 +50,15 @@ def map(table: Table, asked: Columns) -> Mapped:
     **Raises:** ValueError for numbers of votes by side, for votes that may name places, and for more or fewer names of
         raters than votes.
     """
-    (first, second), name = open_sides(table)[:2], _column(table)
-    assert name is not None
+    found = _found(table)
+    assert found is not None
+    (first, second), (name, separator) = open_sides(table, ())[:2], found
     prompt = prompt_of(table, asked, (first, second))
     prompts = table.cells(prompt)
-    votes = [list(_votes(cell)) for cell in table.cells(name)]
-    people = _people(table, name, asked.rater)
+    votes = [list(_votes(cell, separator)) for cell in table.cells(name)]
+    people = _people(table, name, asked.rater, separator)
     if people is not None:
-        votes = _with_names(table, votes, name, people)
+        votes = _with_names(table, votes, name, people, separator)
         asked = dataclasses.replace(asked, rater=None)
     _check_that_none_counts(votes, name, (first, second))
     given = [vote for row in votes for _, vote in row]
@@ -70,22 +79,30 @@ def map(table: Table, asked: Columns) -> Mapped:
     return of_rows(table, NAME, rows, used, said, asked, ids=named(table, IDS), reads=OF_LABELS)
 
 
-def _people(table: Table, votes: str, asked: str | None) -> str | None:
+def _people(table: Table, votes: str, asked: str | None, separator: str | None) -> str | None:
     """The column that lists who gave the votes, as the caller names it, or called after raters: `annotators` beside
     `labels`."""
-    entries = _entries(table.first(votes))
-    if not entries or any(isinstance(entry, dict) for entry in entries):  # they say it themselves
+    listed = entries(table.first(votes), separator)
+    if not listed or any(isinstance(entry, dict) for entry in listed):  # they say it themselves
         return None
     names = {rater + end for rater in (*RATERS, "user") for end in ("", "s")}
     columns = [name for name in table.names if plain_name(name) in names] if asked is None else [asked]
-    return next((n for n in columns if n != votes and _entries(table.first(n))), None)
+    return next((n for n in columns if n != votes and _lists(table, n, separator)), None)
 
 
-def _with_names(table: Table, votes: list[list], name: str, people: str) -> list[list]:
+def _lists(table: Table, name: str, separator: str | None) -> bool:
+    """Whether a column lists names: of texts some with the separator of the votes in them."""
+    first = structured(table.first(name))
+    if isinstance(first, list):
+        return bool(first)
+    return separator is not None and any(separator in str(cell).strip() for cell in table.some(name))
+
+
+def _with_names(table: Table, votes: list[list], name: str, people: str, separator: str | None) -> list[list]:
     """**Raises:** ValueError for a row with more or fewer names than votes."""
     named_votes = []
     for row, (given, cell) in enumerate(zip(votes, table.cells(people), strict=True)):
-        who = _entries(cell)
+        who = entries(cell, separator)
         if given and len(who) != len(given):
             raise ValueError(
                 f"row {row + 1} has {counted(len(given), 'vote')} in column {name} and "
@@ -94,12 +111,6 @@ def _with_names(table: Table, votes: list[list], name: str, people: str) -> list
         said = (None if is_missing(each) else str(each) for each in who)
         named_votes.append([(each, vote) for each, (_, vote) in zip(said, given, strict=False)])
     return named_votes
-
-
-def _entries(cell: Any) -> list:
-    """The entries of a cell that holds a list; [] of anything else."""
-    cell = structured(cell)
-    return cell if isinstance(cell, list) else []
 
 
 def _check_that_none_counts(votes: list[list], name: str, sides: tuple[str, str]) -> None:
@@ -123,13 +134,29 @@ def _check_that_none_counts(votes: list[list], name: str, sides: tuple[str, str]
         )
 
 
-def _column(table: Table) -> str | None:
-    return next((n for n in COLUMNS if n in table.columns and list(_votes(table.first(n)))), None)
+def _found(table: Table) -> tuple[str, str | None] | None:
+    """(the column of votes, what stands between them in texts)."""
+    sides = () if chosen_sides(table) else open_sides(table, (*LABELS, *COLUMNS))
+    if len(sides) != 2:
+        return None
+    rule, lower = word_rule((sides[0], sides[1])), by_plain_name(table)
+    labels = {lower[name] for name in LABELS if name in lower} - {*sides}
+    for name in (name for name in COLUMNS if name in table.columns):
+        votes = [vote for _, vote in _votes(table.first(name))]
+        # Topics and the like beside a label are no votes.
+        if votes and (not labels - {name} or any(is_number(v) or rule.value(v) is not None for v in votes)):
+            return name, None
+    for name in (lower[n] for n in (*COLUMNS, *LABELS) if n in lower and lower[n] not in sides):
+        cells = [] if labels - {name} else table.some(name)
+        separator = separator_of(cells, rule)
+        if separator is not None or are_votes([entries(cell, None) for cell in cells], rule):
+            return name, separator
+    return None
 
 
-def _votes(cell: Any):
+def _votes(cell: Any, separator: str | None = None):
     """(rater, vote) of a cell; nothing if it holds no votes."""
-    cell = structured(cell)
+    cell = structured(cell) if separator is None else entries(cell, separator)
     plain = isinstance(cell, dict) and all(isinstance(v, str | int | float) for v in cell.values())
     if plain and not {*WHAT} & {plain_name(str(key)) for key in cell}:
         yield from ((str(who), vote) for who, vote in cell.items())

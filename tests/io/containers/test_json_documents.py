@@ -25,6 +25,16 @@ def test_prompts_are_no_ids_of_pairs(tmp_path):
         load_pairs(written(tmp_path, rows), featuriser="format")
 
 
+def test_what_may_be_one_row_is_not_taken_apart(tmp_path):
+    messages = {side: {"role": "assistant", "content": side} for side in ("prompt", "chosen", "rejected")}
+    assert load_pairs(written(tmp_path, [messages] * 2), featuriser="format").texts.chosen == ["chosen"] * 2
+    with pytest.raises(ValueError, match="has one pair"):
+        load_pairs(written(tmp_path, messages), featuriser="hashed")
+    two = {"prompt": "p", "data": {"chosen": ["x", "y"], "rejected": ["z", "w"]}}
+    with pytest.raises(ValueError, match="the sides inside the objects of column data"):
+        load_pairs(written(tmp_path, two), featuriser="format")
+
+
 @pytest.mark.parametrize("other", ["b", "a"])
 def test_a_key_with_two_values_is_asked_about(tmp_path, other):
     """Parsers take the last one without a word."""

@@ -46,7 +46,13 @@ def beside_names(i, item):
     return names | listed([item])[0]
 
 
+@each
+def in_one_text(i, item):
+    return listed([item])[0] | {"votes": "; ".join(_said(v) for _, v in item.votes)}
+
+
 CASES = (
+    Case("votes_in_one_text", in_one_text, stores.table(), options=MANY),
     Case(
         "votes_beside_names", beside_names, stores.parquet(), options=MANY, facts=("prompt", "row", "rater")
     ),
@@ -162,3 +168,61 @@ def test_as_many_raters_as_votes_are_wanted():
         ValueError, match="row 2 has 1 vote in column labels and 2 names of raters in column annotators"
     ):
         load_pairs(rows, featuriser="format")
+
+
+def in_a_text(separator, of, column="votes"):
+    return [
+        {"prompt": f"p {i}", "response_1": f"x {i}", "response_2": f"y {i}", column: separator.join(said)}
+        for i, said in enumerate(of)
+    ]
+
+
+@pytest.mark.parametrize("separator", [";", "; ", "|", ",", ", ", "/", " | "])
+@pytest.mark.parametrize("column", ["votes", "labels", "preference", "winner"])
+@pytest.mark.parametrize("names", ["12", "AB", ("response_1", "response_2")])
+def test_votes_may_stand_in_one_text(separator, column, names):
+    a, b = names
+    found = load_pairs(in_a_text(separator, [(a, b, a), (b, "tie"), (b,)], column), featuriser="format")
+    assert (found.labels * found.strength).tolist() == [1, -1, 1, -1, 0, -1]
+    assert found.raters.tolist() == [f"annotator {i}" for i in (1, 2, 3, 1, 2, 1)]
+
+
+def test_their_raters_may_stand_in_another():
+    rows = in_a_text(";", ["ABA", "BB"])
+    for row, who in zip(rows, ("ann; ben; cem", "ben; dan"), strict=True):
+        row["annotators"] = who
+    assert load_pairs(rows, featuriser="format").raters.tolist() == ["ann", "ben", "cem", "ben", "dan"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [["A;B", "B;A"] * 6, ["1;2", "2;1"] * 6, ["3;0", "1;2"] * 6, ["A", "B", "A / B"] * 4, ["A, fluent", "B"] * 6],
+)  # fmt: skip
+def test_an_order_counts_and_reasons_are_no_votes(said):
+    rows = in_a_text("", said)
+    with pytest.raises(ValueError, match=r"no label|names no side|name no side|unknown label"):
+        load_pairs(rows, featuriser="format")
+
+
+@pytest.mark.parametrize("tie", ["both equal", "A = B", "tie"])
+def test_a_tie_of_several_words_is_one_vote(tie):
+    found = load_pairs(in_a_text("", ["A", "B", tie], "winner"), featuriser="format")
+    assert found.strength.tolist() == [1, 1, 0]
+    assert found.raters is None
+
+
+@pytest.mark.parametrize("column", ["preferences", "annotations"])
+def test_an_annotation_may_stand_within(column):
+    rows = in_a_text("", ["A", "B"])
+    for row in rows:
+        row[column] = [{"annotator": "ann", "annotation": row.pop("votes")}]
+    found = load_pairs(rows, featuriser="format")
+    assert (found.labels.tolist(), found.raters.tolist()) == ([1, -1], ["ann", "ann"])
+
+
+@pytest.mark.parametrize("beside", ["A;B;tie", "A;B;A", ["fluent", "short"], [{"annotation": "fluent"}]])
+def test_options_topics_and_votes_in_a_text_beside_a_label_are_left_alone(beside):
+    rows = [row | {"choices": beside} for row in in_a_text("", ["A", "B"] * 3, "preference")]
+    found = load_pairs(rows, featuriser="format")
+    assert found.labels.tolist() == [1, -1] * 3
+    assert "choices" in found.unused

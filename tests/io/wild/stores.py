@@ -66,6 +66,38 @@ def json_by_name(folder: Path, rows: Rows) -> Path:
     return put(folder / "pairs.json", json.dumps({f"item-{i}": row for i, row in enumerate(more)}).encode())
 
 
+def json_within(*keys: str, make: Callable[[Rows], object]) -> Callable[[Path, Rows], Path]:
+    """Objects around what `make` makes of the rows, each with its key of it."""
+
+    def store(folder: Path, rows: Rows) -> Path:
+        whole = make(rows)
+        for key in reversed(keys):
+            whole = {"status": "ok", key: whole}
+        return put(folder / "pairs.json", json.dumps(whole).encode())
+
+    return store
+
+
+def lists(rows: Rows) -> dict:
+    """{column: [cell, …]}"""
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def split(rows: Rows) -> dict:
+    """What `pandas.DataFrame.to_dict(orient="split")` gives."""
+    return {"index": [*range(len(rows))], "columns": [*rows[0]], "data": [[*row.values()] for row in rows]}
+
+
+def by_label(rows: Rows) -> dict:
+    """What `pandas.DataFrame.to_json` writes of rows with names: {column: {name: cell}}."""
+    return {name: {f"r{i}": cell for i, cell in enumerate(column)} for name, column in lists(rows).items()}
+
+
+def rows_alone(rows: Rows) -> dict:
+    """The data set viewer's rows without their numbers."""
+    return {"rows": [{"row": row} for row in rows]}
+
+
 def server_rows(folder: Path, rows: Rows) -> Path:
     """What the data set viewer's /rows gives: {"rows": [{"row_idx": 0, "row": {…}}]}."""
     wrapped = {

@@ -1,0 +1,47 @@
+"""Several votes in a cell that is no list: `A;B;A`, `1|2|1`, `A, tie`."""
+
+from typing import Any
+
+from ..labels import Rule, is_missing
+from .base import structured
+from .numbers import is_number
+
+SEPARATORS = (";", "|", ",", "/")
+
+
+def entries(cell: Any, separator: str | None) -> list:
+    """What a cell lists, as a list or with a separator between; [] of what is missing, or of anything else."""
+    cell = structured(cell)
+    if isinstance(cell, list):
+        return cell
+    if separator is None or is_missing(cell) or not isinstance(cell, str | int | float):
+        return []
+    return [part.strip().strip("\"'") for part in str(cell).split(separator)]
+
+
+def separator_of(cells: list, rule: Rule) -> str | None:
+    """What stands between votes in all cells; None where they are not certainly votes of several raters."""
+    texts = [
+        str(cell)
+        for cell in cells
+        if isinstance(structured(cell), str | int | float) and not is_missing(cell)
+    ]
+    if not texts or len(texts) < sum(not is_missing(cell) for cell in cells):
+        return None
+    if any(rule.value(text) is not None for text in texts if any(one in text for one in SEPARATORS)):
+        return None  # "tie / both bad" is one vote
+    found = (one for one in SEPARATORS if any(one in text for text in texts))
+    return next((one for one in found if are_votes([entries(text, one) for text in texts], rule)), None)
+
+
+def are_votes(rows: list[list], rule: Rule) -> bool:
+    """Whether all entries name a side or a tie, and no row's could be ranks, an order of the sides or a flag for each.
+
+    More entries than sides in a row are none of these, nor is one word twice.
+    """
+    told = [entry for row in rows for entry in row]
+    if not told or any(isinstance(entry, dict | list) or rule.value(entry) is None for entry in told):
+        return False
+    words = not all(map(is_number, told))
+    ways = [[*map(rule.value, row)] for row in rows]
+    return any(any(of) and (len(of) > 2 or (words and len(of) == 2 and len({*of}) == 1)) for of in ways)
