@@ -140,6 +140,7 @@ def test_units_and_the_order_of_options_play_no_part_in_the_injection(data, corr
     np.testing.assert_allclose(result.plain.accuracy, corrupted.plain.accuracy, atol=0.02)
 
 
+@pytest.mark.slow
 def test_random_flips(data):
     result = audit(jax.random.key(0), data, 0.1, folds=4, repeats=1, inject=0.1, injection="flip_random")
     assert result.injected.sum() == 40

@@ -102,6 +102,7 @@ def test_the_head_is_a_file_for_others(found, tmp_path):
     assert loaded.facts["pairs"] == N
 
 
+@pytest.mark.slow
 def test_a_training_is_weighed_from_the_epoch_after_the_warm_up(sides):
     head = RobustHead(*sides[:2], warm_up=1)
     np.testing.assert_array_equal(head.weights, np.ones(N))

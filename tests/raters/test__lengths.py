@@ -68,6 +68,7 @@ def test_raters_of_no_chance_and_a_firm_prior_change_nothing():
     np.testing.assert_allclose(firm[1], 1.0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_steps_have_a_limit():
     pairs, centre, found = of_a_crowd(0.0, 1.0)
     far = of_one_kind(pairs, centre, found, (jnp.float32(1e9), jnp.float32(1.0)))

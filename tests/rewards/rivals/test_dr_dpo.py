@@ -32,6 +32,7 @@ def test_a_large_beta_is_the_likelihood(x64):
     np.testing.assert_allclose(fit.weights, 1.0, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_label_beyond_belief_pulls_no_longer(x64):
     x, labels = sample()
     x[0], labels[0] = [-50.0, 25.0], 1.0
