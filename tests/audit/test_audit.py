@@ -168,6 +168,7 @@ def test_rail_default_is_ahead_of_plain():
     assert audit_warnings(result) == []
 
 
+@pytest.mark.slow
 def test_progress_counts_every_fold(data):
     seen = []
     audit(jax.random.key(0), data, 0.1, folds=4, repeats=2, progress=lambda *c: seen.append(c))

@@ -136,6 +136,7 @@ def test_bad_input_gets_a_sentence(sides, sentence):
         BAD[sentence](*sides[:2])
 
 
+@pytest.mark.slow
 def test_embeddings_in_double_precision_are_subtracted_in_it(sides, found):
     far = refit_head(lambda x: np.tanh(x) + 1e8, *sides[:2])
     np.testing.assert_allclose(far.weights, found.weights, atol=1e-3)
