@@ -189,6 +189,7 @@ def test_sides_whose_rows_stand_in_another_order_are_refused(sides):
             given()
 
 
+@pytest.mark.slow
 def test_a_data_set_gives_its_slices_as_columns_and_columns_alone_are_refused(sides, found):
     datasets = pytest.importorskip("datasets")
     chosen, rejected = ({"x": side.tolist()} for side in sides[:2])
