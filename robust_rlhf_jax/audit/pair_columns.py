@@ -1,6 +1,7 @@
 """By what a reader of a table finds a pair in the file: its place, the file's own id, and how its texts begin."""
 
 from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.io.labels import is_missing
 from robust_rlhf_jax.io.places import places_of
 from robust_rlhf_jax.spreadsheets import without_formula
 from robust_rlhf_jax.terminal import harmless, readable, shortened
@@ -23,7 +24,9 @@ def shown_of(pairs: Pairs) -> dict[str, list]:
     places = places_of(pairs.source, pairs.n_rows)
     found = {name: [cells[row] for row in pairs.rows.tolist()] for name, cells in places.items()}
     if pairs.ids is not None:
-        found["id"] = [without_formula(harmless(str(one))) for one in pairs.ids.tolist()]
+        found["id"] = [
+            "" if is_missing(one) else without_formula(harmless(str(one))) for one in pairs.ids.tolist()
+        ]
     if pairs.texts is not None:
         found |= {
             side: list(map(_beginning, getattr(pairs.texts, side)))

@@ -46,7 +46,7 @@ class Pairs:
     | `names` | | of the features; by default the columns of data frames, else f0, f1, … |
     | `raters`, `weights` | [N] or None | who labelled each pair (None, NaN: nobody knows); 0 for no part in a \
 fit: other weights go on to exports, and fits count every pair as 1 |
-    | `ids`, `groups` | [N] or None | the name of each pair; which pairs are dependent (one ranking, one id) |
+    | `ids`, `groups` | [N] or None | the name of each pair (or ""); which pairs are dependent (one ranking, one id) |
     | `texts` | or None | prompt, chosen and rejected text of each pair |
     | `kind` | | what the features are made of; "arrays" where only their differences are known |
     | `path`, `format`, `schema` | | the file, its container, and the way in which its preferences are written |

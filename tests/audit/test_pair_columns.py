@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from robust_rlhf_jax import Pairs
 from robust_rlhf_jax.audit.pair_columns import shown_of
 from robust_rlhf_jax.io import load_pairs
 
@@ -56,3 +57,8 @@ def test_texts_begin_in_one_line_that_runs_and_hides_nothing():
 def test_numbers_have_no_texts():
     rows = [{"chosen_price": 1.0, "rejected_price": 2.0}, {"chosen_price": 3.0, "rejected_price": 1.0}]
     assert shown(rows) == {}
+
+
+def test_a_missing_id_is_an_empty_cell():
+    assert shown([ROWS[0], ROWS[1] | {"id": None}, ROWS[2]])["id"] == ["q0", "", "q2"]
+    assert shown_of(Pairs([[1.0]] * 2, [[0.0]] * 2, ids=["q0", None]))["id"] == ["q0", ""]
