@@ -22,7 +22,7 @@ def shown_of(pairs: Pairs) -> dict[str, list]:
     >>> from robust_rlhf_jax.audit.pair_columns import shown_of
     >>> from robust_rlhf_jax.io import load_pairs
     >>> rows = [{"id": "q1", "prompt": "Tea?", "chosen": "Yes, " * 20, "rejected": "No."}]
-    >>> shown_of(load_pairs(rows, featuriser="format"))["chosen"][0][-12:]
+    >>> shown_of(load_pairs(rows, featuriser="format"))["chosen"][0][-10:]
     'Yes, Yes,…'
     """
     found = _in_file(pairs, np.arange(pairs.n_pairs))
