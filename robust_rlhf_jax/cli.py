@@ -142,6 +142,8 @@ def _run(tyro: Any) -> None:
         return
     _check_shell(sys.argv[1:])
     keep_compiled_programs()
+    # A flag that is left out says None; of a sweep None takes back what its file says.
+    without_none = tyro.conf.configure(tyro.conf.DisallowNone)
     commands = {
         "describe": DescribeArguments,
         "audit": AuditArguments,
@@ -155,6 +157,7 @@ def _run(tyro: Any) -> None:
         "reproduce": reproduce,
         "report": report,
     }
+    commands = {name: one if name == "sweep" else without_none(one) for name, one in commands.items()}
     with harmless_errors(sys.argv), wrapped_help(sys.argv):
         chosen = tyro.extras.subcommand_cli_from_dict(commands, prog="robust-rlhf", description=DESCRIPTION)
     # The sweep's arguments are data first: its file is read before its flags are.

@@ -239,6 +239,27 @@ def test_without_its_packages_the_command_says_what_to_install(command, monkeypa
     assert "pip install 'robust-rlhf-jax[cli]'" in cli.EXTRAS
 
 
+@pytest.mark.parametrize(
+    "name", ["describe", "audit", "clean", "best-of-n", "leaderboard", "benchmark", "report"]
+)
+def test_help_shows_no_none_as_a_value(command, name):
+    assert "{None" not in command(f"{name} --help")[1]
+
+
+def test_help_of_a_sweep_shows_its_file_as_such(command):
+    """Of its settings None takes back what the file says."""
+    printed = command("sweep --help")[1]
+    assert "[SWEEP OPTIONS] [FILE]" in printed
+    assert "--ray-address STR" in printed
+    assert "--lanes {None}|INT" in printed
+
+
+def test_none_is_no_name_of_a_ranking(command):
+    status, _, errors = command("describe arguments --ranking None")
+    assert status == 2
+    assert "--ranking" in errors
+
+
 def test_help_names_every_file_of_decisions(command):
     printed = command("clean --help")[1]
     assert all(name in printed for name in ("decisions.json", "decisions.csv", "suspects.csv", "ask.csv"))

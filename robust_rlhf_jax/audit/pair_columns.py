@@ -1,6 +1,11 @@
 """By what a reader of a table finds a pair in the file: its place, the file's own id, and how its texts begin."""
 
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Int
+
 from robust_rlhf_jax.io import Pairs
+from robust_rlhf_jax.io.labels import is_missing
 from robust_rlhf_jax.io.places import places_of
 from robust_rlhf_jax.spreadsheets import without_formula
 from robust_rlhf_jax.terminal import harmless, readable, shortened
@@ -17,18 +22,51 @@ def shown_of(pairs: Pairs) -> dict[str, list]:
     >>> from robust_rlhf_jax.audit.pair_columns import shown_of
     >>> from robust_rlhf_jax.io import load_pairs
     >>> rows = [{"id": "q1", "prompt": "Tea?", "chosen": "Yes, " * 20, "rejected": "No."}]
-    >>> shown_of(load_pairs(rows, featuriser="format"))["chosen"][0][-12:]
+    >>> shown_of(load_pairs(rows, featuriser="format"))["chosen"][0][-10:]
     'Yes, Yes,…'
     """
-    places = places_of(pairs.source, pairs.n_rows)
-    found = {name: [cells[row] for row in pairs.rows.tolist()] for name, cells in places.items()}
-    if pairs.ids is not None:
-        found["id"] = [without_formula(harmless(str(one))) for one in pairs.ids.tolist()]
+    found = _in_file(pairs, np.arange(pairs.n_pairs))
+    if "id" in found:
+        found["id"] = list(map(without_formula, found["id"]))
     if pairs.texts is not None:
         found |= {
             side: list(map(_beginning, getattr(pairs.texts, side)))
             for side in ("prompt", "chosen", "rejected")
         }
+    return found
+
+
+def found_at(pairs: Pairs, which: Int[ArrayLike, " M"]) -> list[str]:
+    """Where each of `which` pairs stands, as a reader would look for it: "b.jsonl, line 12, id q7"; "" where only its
+    row is known.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax import Pairs
+    >>> from robust_rlhf_jax.audit.pair_columns import found_at
+    >>> found_at(Pairs([[1.0], [2.0]], [[0.0], [1.0]], ids=["q1", None]), [1, 0])
+    ['', 'id q1']
+    """
+    columns = _in_file(pairs, np.asarray(which, int))
+    words = {"file": "{}", "line": "line {}", "id": "id {}"}
+    return [
+        ", ".join(
+            words[name].format(shortened(str(columns[name][n]), BEGINNING))
+            for name in words
+            if name in columns and columns[name][n] != ""
+        )
+        for n in range(len(which))
+    ]
+
+
+def _in_file(pairs: Pairs, which: Int[np.ndarray, " M"]) -> dict[str, list]:
+    """The columns of where pairs stand, and their ids, "" where one is missing."""
+    places = places_of(pairs.source, pairs.n_rows)
+    rows = np.asarray(pairs.rows)[which].tolist()
+    found = {name: [cells[row] for row in rows] for name, cells in places.items()}
+    if pairs.ids is not None:
+        ids = np.asarray(pairs.ids)[which].tolist()
+        found["id"] = ["" if is_missing(one) else harmless(str(one)) for one in ids]
     return found
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from .nobody import has_name
 from .pairs import Pairs
+from .rejected_work import of_rejected_work
 from .schemas import Mapped
 from .schemas.sides import PROMPTS
 from .table import Source, Table
@@ -108,11 +109,11 @@ class Description:
 
 def describe_pairs(pairs: Pairs, file: Table, mapped: Mapped) -> Description:
     """The description of `pairs`, which `mapped` says how to find in `file`."""
+    notes = (*file.notes, *mapped.notes, *_notes(pairs), *of_rejected_work(file, pairs.rows))
     return Description(
         pairs.path, _container(file.source), pairs.schema, pairs.n_rows, pairs.n_pairs, int(pairs.ties.sum()),
         int(pairs.swapped.sum()), _count_of_named(pairs), pairs.n_skipped,
-        _roles(pairs, mapped), pairs.unused, (*file.notes, *mapped.notes, *_notes(pairs)), tuple(_examples(pairs)),
-        _skipped(pairs),
+        _roles(pairs, mapped), pairs.unused, notes, tuple(_examples(pairs)), _skipped(pairs),
     )  # fmt: skip
 
 

@@ -64,7 +64,8 @@ def load_pairs(
     - `featuriser`: what makes features of texts: a name in `FEATURISERS`, the path of a local model, or a `Featuriser`.
     - `embeddings`: two `.npy` files of shape [N, p], read in place of the file's own features.
     - `skip_bad`: how many rows may be unusable (below 1: which share of them) before the file is refused.
-    - `split`: which split, of a folder that has several; `encoding`: of a text file that is not in UTF-8.
+    - `split`: which split, of a folder or a JSON document that has several; `encoding`: of a text file that is not in
+      UTF-8.
 
     **Returns:** `Pairs`.
 

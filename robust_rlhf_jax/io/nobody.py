@@ -56,6 +56,19 @@ def named_in(cells: list) -> np.ndarray:
     return each_named(names)
 
 
+def ids_in(cells: list) -> np.ndarray:
+    """The ids of pairs as words, "" where one is missing; `each_named` of them tells those without one apart.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.io.nobody import each_named, ids_in
+    >>> ids = ids_in([7, None, "NULL"])
+    >>> ids.tolist(), each_named(ids).tolist()
+    (['7', '', ''], ['7', 'nobody, row 1', 'nobody, row 2'])
+    """
+    return np.array(["" if _is_missing(cell) else name_of(cell) for cell in cells])
+
+
 def has_name(names: Any) -> Bool[np.ndarray, " N"]:
     """Where `each_named` was given a name."""
     return np.array([not str(name).startswith(NOBODY) for name in np.asarray(names).tolist()], bool)

@@ -60,11 +60,9 @@ def _check_fields(pairs: Pairs) -> None:
         )
     if not is_traced(pairs.swapped) and not are_truths(np.asarray(pairs.swapped)):
         raise ValueError("swapped must be true or false for each pair.")
-    n, p = shapes[0]
+    n, _ = shapes[0]
     for name in BY_PAIR:
         check_length(getattr(pairs, name), name, n)
-    if len(pairs.names) != p:
-        raise ValueError(f"names has {len(pairs.names)} entries: give one for each of the {p} features.")
     check_known(weights=pairs.weights, strength=pairs.strength)
     for name in ("weights", "strength"):
         part = getattr(pairs, name)

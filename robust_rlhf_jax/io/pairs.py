@@ -46,7 +46,7 @@ class Pairs:
     | `names` | | of the features; by default the columns of data frames, else f0, f1, … |
     | `raters`, `weights` | [N] or None | who labelled each pair (None, NaN: nobody knows); 0 for no part in a \
 fit: other weights go on to exports, and fits count every pair as 1 |
-    | `ids`, `groups` | [N] or None | the name of each pair; which pairs are dependent (one ranking, one id) |
+    | `ids`, `groups` | [N] or None | the name of each pair (or ""); which pairs are dependent (one ranking, one id) |
     | `texts` | or None | prompt, chosen and rejected text of each pair |
     | `kind` | | what the features are made of; "arrays" where only their differences are known |
     | `path`, `format`, `schema` | | the file, its container, and the way in which its preferences are written |
@@ -97,14 +97,7 @@ fit: other weights go on to exports, and fits count every pair as 1 |
     def __post_init__(self):
         check_rows(**{name: getattr(self, name) for name in ("chosen", "rejected", *BY_PAIR)})
         rejected, columns = aligned_frames(self.chosen, self.rejected)
-        if isinstance(self.names, set | frozenset):
-            raise ValueError("names is a set, which has no order: give a list, in the order of the columns.")
-        if not isinstance(self.names, Iterable | None):
-            raise ValueError(
-                f"names is {self.names!r}: give a list with a name for each column, such as ['price']."
-            )
-        if self.names is not None:  # a generator is read once
-            object.__setattr__(self, "names", tuple(self.names))
+        object.__setattr__(self, "names", _listed(self.names))
         _check_order(self.names, columns)
         object.__setattr__(self, "rejected", rejected)
         for name in ("chosen", "rejected", *BY_PAIR):
@@ -117,6 +110,9 @@ fit: other weights go on to exports, and fits count every pair as 1 |
             if getattr(self, name) is not None and not is_traced(getattr(self, name)):
                 object.__setattr__(self, name, each_named(getattr(self, name)))
         n, p = (*np.shape(self.chosen), 0, 0)[:2]
+        alike = np.ndim(self.chosen) == 2 and np.shape(self.chosen) == np.shape(self.rejected)
+        if alike and self.names is not None and len(self.names) != p:
+            raise ValueError(f"names has {len(self.names)} entries: give one for each of the {p} features.")
         usual = {
             "swapped": lambda: np.zeros(n, bool),
             "strength": lambda: np.ones(n),
@@ -271,6 +267,18 @@ fit: other weights go on to exports, and fits count every pair as 1 |
 def given_names(pairs: Pairs) -> tuple[str, ...]:
     """What the features are called; () where nobody named them."""
     return () if pairs.names == usual_names(len(pairs.names)) else pairs.names
+
+
+def _listed(names: Any) -> tuple | None:
+    """The names as a tuple, since a generator is read once.
+
+    **Raises:** ValueError for a set, a text, and what is no list.
+    """
+    if isinstance(names, set | frozenset):
+        raise ValueError("names is a set, which has no order: give a list, in the order of the columns.")
+    if isinstance(names, str | bytes) or not isinstance(names, Iterable | None):
+        raise ValueError(f"names is {names!r}: give a list with a name for each column, such as ['price'].")
+    return None if names is None else tuple(names)
 
 
 def _check_order(names: Any, columns: tuple[str, ...]) -> None:

@@ -131,7 +131,7 @@ def _stream(path: Path, suffixes: tuple[str, ...]) -> str:
 def _of_file(path: Path, how: dict[str, Any]) -> Table:
     container, inner = _container_of(path)
     table = container.read(path, how)
-    if how["split"] is not None:
+    if how["split"] is not None and table.source.how.get("split") != how["split"]:
         of_rows = (
             f"; its column split says it of each row: keep those of {how['split']} first"
             if "split" in table.names

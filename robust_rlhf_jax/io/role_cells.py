@@ -6,7 +6,7 @@ from jaxtyping import Bool
 from .bad_cells import BadCell
 from .containers.array_files import nonfinite_cells
 from .labels import read_labels, read_ties
-from .nobody import named_in
+from .nobody import each_named, ids_in, named_in
 from .numeric import matrix
 from .schemas import Roles
 from .schemas.numbers import with_unit
@@ -77,7 +77,7 @@ def people_of(table: Table, roles: Roles):
 
 
 def ids_of(table: Table, roles: Roles) -> np.ndarray | None:
-    return None if roles.id is None else np.array([str(cell) for cell in table.cells(roles.id)])
+    return None if roles.id is None else ids_in(table.cells(roles.id))
 
 
 def other_pairs_of_an_id(
@@ -88,7 +88,7 @@ def other_pairs_of_an_id(
         return []
     seen: dict[str, int] = {}
     bad = []
-    for row, one in enumerate(ids):
+    for row, one in enumerate(each_named(ids)):
         first = seen.setdefault(one, row)
         if (
             first != row
@@ -104,8 +104,8 @@ def groups_of(table: Table, roles: Roles, ids, texts: Texts | None, raters) -> n
     none."""
     if roles.group is not None:
         keys = [repr(cell) for cell in table.cells(roles.group)]
-    elif ids is not None and len(np.unique(ids)) < len(ids):
-        keys = ids.tolist()
+    elif ids is not None and len(np.unique(named := each_named(ids))) < len(ids):
+        keys = named.tolist()
     elif raters is not None and texts is not None:
         keys = [pair_key(texts, row) for row in range(len(texts.chosen))]
     else:

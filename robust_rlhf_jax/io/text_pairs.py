@@ -13,6 +13,7 @@ from jaxtyping import Bool, Int, Shaped
 from .bad_cells import BadCell, usable_rows
 from .columns import Columns
 from .loading import read_pairs
+from .nobody import each_named
 from .reading import table_batches
 from .role_cells import ids_of, pair_key, people_of, strengths, texts_of, turned
 from .schemas import map_table
@@ -162,8 +163,9 @@ def _groups(checked: _Checked, roles: Roles) -> Int[np.ndarray, " n"] | None:
     """As `groups_of` of the whole file: of all rows, also of those that are left out."""
     keys = checked.keys
     if roles.group is None:
-        if checked.ids is not None and _repeat(checked.ids):
-            keys = checked.ids
+        ids = None if checked.ids is None else each_named(checked.ids)
+        if ids is not None and _repeat(ids):
+            keys = ids
         elif checked.raters is None:
             return None
     return _numbers(keys) if _repeat(keys) else None

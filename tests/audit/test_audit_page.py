@@ -43,6 +43,9 @@ def test_the_page_shows_the_worst_pairs_with_their_texts(tmp_path):
     page, found = page_of(tmp_path)
     worst = found.worst()[0]
     assert f"Row {worst + 1}<" in page
+    at = unpacked(page)["pairs"][0]["at"]
+    assert at.startswith(f"line {worst + 1}, id ")
+    assert f'<span class="soft">{at}</span>' in page
     assert found.batch.pairs.texts.chosen[worst] in re.sub("</?mark>", "", page)
     for heading in ("Summary", "Flagged pairs", "Calibration", "Features", "What would change"):
         assert f">{heading}</h2>" in page

@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from robust_rlhf_jax.audit.pair_columns import shown_of
+from robust_rlhf_jax import Pairs
+from robust_rlhf_jax.audit.pair_columns import found_at, shown_of
 from robust_rlhf_jax.io import load_pairs
 
 TEXTS = ["One\ntwo", "=cmd()", "word " * 40, "\x1b[31mred", "مرحبا"]
@@ -56,3 +57,19 @@ def test_texts_begin_in_one_line_that_runs_and_hides_nothing():
 def test_numbers_have_no_texts():
     rows = [{"chosen_price": 1.0, "rejected_price": 2.0}, {"chosen_price": 3.0, "rejected_price": 1.0}]
     assert shown(rows) == {}
+
+
+def test_a_missing_id_is_an_empty_cell():
+    assert shown([ROWS[0], ROWS[1] | {"id": None}, ROWS[2]])["id"] == ["q0", "", "q2"]
+    assert shown_of(Pairs([[1.0]] * 2, [[0.0]] * 2, ids=["q0", None]))["id"] == ["q0", ""]
+
+
+def test_a_page_says_where_pairs_are(tmp_path):
+    (tmp_path / "pairs.jsonl").write_text("\n\n".join(map(json.dumps, [*ROWS[:2], ROWS[2] | {"id": None}])))
+    pairs = load_pairs(tmp_path / "pairs.jsonl", featuriser="format")
+    assert found_at(pairs, [2, 0]) == ["line 5", "line 1, id q0"]
+    (tmp_path / "a.jsonl").write_text(json.dumps(ROWS[3] | {"id": "\x1b[31m" + "q" * 100}))
+    several = load_pairs(tmp_path, featuriser="format")
+    assert found_at(several, [1])[0] == "pairs.jsonl, line 1, id q0"
+    assert found_at(several, [0])[0].startswith("a.jsonl, line 1, id \\x1b[31mqqq")
+    assert len(found_at(several, [0])[0]) < 110

@@ -82,3 +82,10 @@ def test_a_fit_that_is_separable_is_warned_of_once(codes, said):
     warnings = audit_warnings(result)
     assert len(warnings) == len(said)
     assert all(warning.startswith(start) for warning, start in zip(warnings, said, strict=True))
+
+
+def test_what_people_write_is_shown_in_one_line():
+    """Persian has joiners within its words, families of emoji have them between; codes of a terminal stay escaped."""
+    written = "می\u200cخواهم\r\n\tpass 👩\u200d👧 \x1b[31m[red]"
+    (cell,) = _reasons_table(reported(written), 1).columns[2].cells
+    assert cell == "می\u200cخواهم pass 👩\u200d👧 \\x1b[31m\\[red]"

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from robust_rlhf_jax import Pairs, fit_reward
-from robust_rlhf_jax.io import describe, load_pairs
+from robust_rlhf_jax.io import Columns, describe, load_pairs
 from robust_rlhf_jax.io.nobody import each_named, has_name, named_in
 from robust_rlhf_jax.preferences import group_numbers
 from robust_rlhf_jax.raters import krippendorff_alpha, rate_raters
@@ -100,3 +100,17 @@ def test_what_a_mask_hides_is_no_rating():
 )
 def test_a_whole_number_has_one_name_in_a_table(cells, names):
     assert named_in(cells).tolist() == names
+
+
+@pytest.mark.parametrize("missing", [None, "", "NULL", np.nan])
+@pytest.mark.parametrize("columns", [None, Columns(pair_id="id")])
+def test_pairs_without_an_id_belong_to_no_others(missing, columns):
+    ids = [missing, 7, 7, missing, missing]
+    found = load_pairs(with_ids(ids), columns=columns, featuriser="format", skip_bad=1)
+    assert found.ids.tolist() == (["", "7", "", ""] if columns else ["", "7", "7", "", ""])
+    assert len(np.unique(load_pairs(with_ids(ids), featuriser="format").groups)) == 4
+    assert load_pairs(with_ids([missing] * 5), columns=columns, featuriser="format").groups is None
+
+
+def with_ids(ids):
+    return [{"id": one, "prompt": "Hi", "chosen": f"x {i}", "rejected": "y"} for i, one in enumerate(ids)]

@@ -281,6 +281,21 @@ def test_names_that_have_no_order_are_refused():
             Pairs(np.ones((2, 2)), np.zeros((2, 2)), names=names)
 
 
+@pytest.mark.parametrize("names", [("a", "b"), ("a", "b", "c", "d"), ()])
+def test_as_many_names_as_features_are_wanted(names):
+    with pytest.raises(
+        ValueError, match=rf"names has {len(names)} entries: give one for each of the 3 features"
+    ):
+        Pairs(np.ones((2, 3)), np.zeros((2, 3)), names=names)
+    with pytest.raises(ValueError, match=rf"names has {len(names)} entries"):
+        Pairs.of_differences(np.ones((2, 3)), np.ones(2), names=names)
+
+
+def test_a_text_is_no_list_of_names():
+    with pytest.raises(ValueError, match=r"names is 'abc': give a list with a name for each column"):
+        Pairs(np.ones((2, 3)), np.zeros((2, 3)), names="abc")
+
+
 def test_pairs_are_equal_where_all_fields_are():
     x = np.ones((2, 2))
     pairs = Pairs(x, 0 * x, raters=["Ann", None])

@@ -153,6 +153,17 @@ def test_an_id_that_a_tie_has_too_makes_ids_the_groups(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", WRITERS)
+def test_rows_without_an_id_belong_to_no_others(tmp_path, suffix):
+    path = tmp_path / f"pairs{suffix}"
+    same = {"response_a": "x", "response_b": "y", "winner": "a"}
+    WRITERS[suffix](path, [same | {"id": one} for one in ("p", None, "q", "p", None)])
+    found = text_pairs(path)
+    assert found.in_batches
+    assert found.ids.tolist() == ["p", "", "q", "p", ""]
+    assert found.groups.tolist() == [0, 1, 2, 0, 3]
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
 def test_bad_rows_are_refused_in_the_words_of_the_whole_file(tmp_path, suffix):
     rows = rows_of("label")
     rows[23]["winner"], rows[30]["response_a"] = "nobody knows", " "

@@ -8,6 +8,7 @@ from scipy.special import expit
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.kernels.ranking import highest_first
 
+from ..pair_columns import found_at
 from ..result import AuditResult
 from .one_pair import largest_differences, texts_of
 
@@ -27,6 +28,8 @@ def contended(pairs: Pairs, result: AuditResult, names: tuple[str, ...]) -> dict
     margins = chosen_first @ found.theta.T
     worth = found.theta * result.differences.std(axis=0)
     order = highest_first(np.abs(worth[0] - worth[1]))[:FEATURES]
+    deciding = found.deciding(chosen_first, DECIDING)
+    places = found_at(pairs, deciding)
     return {
         "sentence": found.sentence,
         "fits": found.fits,
@@ -36,13 +39,16 @@ def contended(pairs: Pairs, result: AuditResult, names: tuple[str, ...]) -> dict
         "agrees": (margins > 0).mean(axis=0),
         "apart": float((margins[:, 0] * margins[:, 1] < 0).mean()),
         "features": [(names[j], *map(float, worth[:, j])) for j in order],
-        "deciding": [_deciding(pairs, int(n), margins[n]) for n in found.deciding(chosen_first, DECIDING)],
+        "deciding": [
+            _deciding(pairs, int(n), at, margins[n]) for n, at in zip(deciding, places, strict=True)
+        ],
     }
 
 
-def _deciding(pairs: Pairs, i: int, margins) -> dict[str, Any]:
+def _deciding(pairs: Pairs, i: int, at: str, margins) -> dict[str, Any]:
     return {
         "row": int(pairs.rows[i]) + 1,
+        "at": at,
         "chances": expit(margins),
         "texts": texts_of(pairs, i),
         "features": None if pairs.texts is not None else largest_differences(pairs, i),

@@ -10,6 +10,7 @@ from robust_rlhf_jax.terminal import harmless, readable
 from ..advice import Advice
 from ..findings import Findings
 from ..pair_check import pair_check
+from ..pair_columns import found_at
 from .one_pair import largest_differences, texts_of
 
 # Bytes that the flagged pairs take at most, which leaves a page of 5 MB room for everything else.
@@ -31,16 +32,17 @@ def pack_flagged(findings: Findings, advice: Advice | None, most_bytes: int = MO
 
     Where pairs do not fit even without texts, the last ones are left out, and `count` says how many are there.
     """
-    order = findings.worst()
+    worst = findings.worst()
+    found = list(zip(worst.tolist(), found_at(findings.pairs, worst), strict=True))
     dropped = set() if advice is None else set(advice.drop.tolist())
     for cut in CUTS:
-        text = _packed(findings, [_entry(findings, int(i), i in dropped, cut) for i in order])
+        text = _packed(findings, [_entry(findings, i, at, i in dropped, cut) for i, at in found])
         if len(text) <= most_bytes:
-            return Packed(text, len(order), cut)
-    count = len(order)
+            return Packed(text, len(found), cut)
+    count = len(found)
     while count and len(text) > most_bytes:
         count = count * 3 // 4
-        text = _packed(findings, [_entry(findings, int(i), i in dropped, 0) for i in order[:count]])
+        text = _packed(findings, [_entry(findings, i, at, i in dropped, 0) for i, at in found[:count]])
     return Packed(text, count, 0)
 
 
@@ -55,11 +57,12 @@ def _packed(findings: Findings, entries: list[dict[str, Any]]) -> str:
     return base64.b64encode(zlib.compress(told.encode(), 9)).decode()
 
 
-def _entry(findings: Findings, i: int, dropped: bool, cut: int) -> dict[str, Any]:
+def _entry(findings: Findings, i: int, at: str, dropped: bool, cut: int) -> dict[str, Any]:
     pairs = findings.pairs
     entry = {
         "pair": i + 1,
         "row": int(pairs.rows[i]) + 1,
+        "at": at,
         "check": pair_check(pairs, i),
         "suspicion": round(float(findings.verdicts.suspicion[i]), 3),
         "margin": round(float(findings.held_out.margins[i]), 3),

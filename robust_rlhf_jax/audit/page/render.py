@@ -17,6 +17,7 @@ from ..advice import Advice
 from ..ask_pairs import ask_sides
 from ..audited_file import AuditedFile
 from ..findings import Findings
+from ..pair_columns import found_at
 from ..result import AuditResult
 from ..shown_names import shown_names
 from . import figures
@@ -94,7 +95,10 @@ def _of_file(findings: Findings | None, advice: Advice | None) -> dict[str, Any]
     flagged = pack_flagged(findings, advice) if len(worst) else Packed("", 0, LONGEST_TEXT)
     asked = None if advice is None else advice._replace(ask=advice.ask[:ASKED])
     return {
-        "worst": [_card(findings, int(i)) for i in worst[:WORST]],
+        "worst": [
+            _card(findings, int(i), at)
+            for i, at in zip(worst, found_at(findings.pairs, worst[:WORST]), strict=False)
+        ],
         "flagged": flagged,
         "flagged_total": len(worst),
         "elsewhere": _elsewhere(findings),
@@ -129,11 +133,12 @@ def _effects(findings: Findings):
     return [e for e in found if np.isfinite([e.low, e.high]).all()]
 
 
-def _card(findings: Findings, i: int) -> dict[str, Any]:
+def _card(findings: Findings, i: int, at: str) -> dict[str, Any]:
     pairs = findings.pairs
     issues = [name for name, issue in findings.issues.items() if issue.flag[i]]
     return {
         "row": int(pairs.rows[i]) + 1,
+        "at": at,
         "suspicion": float(findings.verdicts.suspicion[i]),
         "kept": bool(findings.verdicts.keep[i]),
         "suggested": findings.verdicts.suggested_label[i],

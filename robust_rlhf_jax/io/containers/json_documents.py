@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ..schemas.sides import CHOSEN_SIDES, PROMPTS, plain_name
+from .json_splits import splits_in
+from .named_splits import one_split
 
 # Keys of rows, where other keys have lists of objects too.
 ROWS = ("rows", "data", "records", "examples", "items", "instances", "pairs", "results", "comparisons")
@@ -24,7 +26,7 @@ class Document:
     objects.
 
     `inner`: the key of the row in each object, where a server wraps them ({"row_idx": 0, "row": {…}}); `outer`: the
-    objects around `whole`, each with its key of what is in it.
+    objects around `whole`, each with its key of what is in it; `split`: the one that is read, "" if there are none.
     """
 
     kind: str
@@ -33,6 +35,7 @@ class Document:
     indent: int | None = None
     inner: str = ""
     outer: tuple[tuple[dict, str], ...] = ()
+    split: str = ""
 
     @property
     def says(self) -> str:
@@ -100,10 +103,11 @@ def _with(row: Any, added: dict):
     return row | added if isinstance(row, dict) else row
 
 
-def document_of(text: str, path: Path, strict: bool = True) -> Document | None:
-    """The document in `text`; None where lines of objects are meant.
+def document_of(text: str, path: Path, strict: bool = True, split: str | None = None) -> Document | None:
+    """The document in `text`, or one `split` of it; None where lines of objects are meant.
 
-    **Raises:** ValueError for what is cut short or holds no rows, unless not `strict`.
+    **Raises:** ValueError for what is cut short or holds no rows, unless not `strict`; for several splits of which none
+        is asked for.
     """
     try:
         whole = json.loads(text.lstrip("\ufeff"))
@@ -120,6 +124,10 @@ def document_of(text: str, path: Path, strict: bool = True) -> Document | None:
         return None
     indent = re.match(r"\s*[\[{]\r?\n( *)", text)
     outer, within = _unwrapped(whole)
+    names = splits_in(within, _holds_rows)
+    if names:
+        split = one_split(path, names, split)
+        outer, within = (*outer, (within, split)), within[split]
     found = _found(within)
     if found is None:
         if not strict or (isinstance(whole, dict) and "\n" not in text.strip()):
@@ -130,7 +138,14 @@ def document_of(text: str, path: Path, strict: bool = True) -> Document | None:
     kind, rows = found
     inner = "row" if rows and all(map(_is_around_row, rows)) else ""
     rows = [row[inner] for row in rows] if inner else rows
-    return Document(kind, within, rows, len(indent[1]) or None if indent else None, inner, outer)
+    chosen = split if names and split is not None else ""
+    return Document(kind, within, rows, len(indent[1]) or None if indent else None, inner, outer, chosen)
+
+
+def _holds_rows(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(isinstance(row, dict) for row in value)
+    return isinstance(value, dict) and _found(value) is not None
 
 
 def _is_around_row(row: Any) -> bool:
@@ -144,13 +159,17 @@ def _unwrapped(whole: Any) -> tuple[tuple[tuple[dict, str], ...], Any]:
     """The objects around what has rows, and that; nothing is taken off what has rows by itself, or might be a row."""
     outer: list[tuple[dict, str]] = []
     within = whole
-    while isinstance(within, dict) and _found(within) is None and not _is_row(within):
+    while isinstance(within, dict) and not _has_rows(within) and not _is_row(within):
         keys = [key for key in AROUND if isinstance(within.get(key), dict)]
         if len(keys) != 1 or _has_side(within):
             return (), whole
         outer.append((within, keys[0]))
         within = within[keys[0]]
-    return (tuple(outer), within) if _found(within) is not None else ((), whole)
+    return (tuple(outer), within) if _has_rows(within) else ((), whole)
+
+
+def _has_rows(whole: Any) -> bool:
+    return _found(whole) is not None or bool(splits_in(whole, _holds_rows))
 
 
 def _has_side(whole: dict) -> bool:

@@ -33,7 +33,7 @@ def spliced(text: str, document: Document, chosen: Sequence[int], extra: dict[st
     for place, number in enumerate(chosen):
         row = rows[number]
         pieces.append(text[rows[number - 1].end : row.begin] if place else "")
-        cell = _inner(text, row, document.inner) if document.inner else row
+        cell = _value_of(text, row.value, document.inner) if document.inner else row
         added = {name: column[place] for name, column in extra.items()}
         pieces += [text[row.begin : cell.value], with_keys(text[cell.value : cell.end], added)]
         pieces.append(text[cell.end : row.end])
@@ -80,18 +80,20 @@ def members(text: str, at: int) -> list[Member]:
 
 def _rows(text: str, document: Document) -> list[Member]:
     start = _after_space(text, 0)
+    for _, key in document.outer:
+        start = _value_of(text, start, key).value
     if document.kind == "array" and text[start] == "{":
         return [Member("", start, start, _DECODER.raw_decode(text, start)[1])]
     if document.kind in ("array", "index"):
         return members(text, start)
     if document.kind.startswith("key "):
-        key = document.kind.removeprefix("key ")
-        return members(text, [member.value for member in members(text, start) if member.key == key][-1])
+        return members(text, _value_of(text, start, document.kind.removeprefix("key ")).value)
     return []
 
 
-def _inner(text: str, row: Member, key: str) -> Member:
-    return [member for member in members(text, row.value) if member.key == key][-1]
+def _value_of(text: str, at: int, key: str) -> Member:
+    """The entry that counts of an object that begins at `at`: of a key that comes twice the last one."""
+    return [member for member in members(text, at) if member.key == key][-1]
 
 
 def _after_space(text: str, at: int) -> int:

@@ -22,15 +22,15 @@ FIRST_LINES = 100
 def read(path: Path, how: dict[str, Any]) -> Table:
     """What the content is decides, not the suffix.
 
-    **Raises:** ValueError for what is no text, or a document in which no rows are found.
+    **Raises:** ValueError for what is no text, or a document in which no rows are found, or several splits.
     """
     source = _source(path, how)
     notes = tuple(filter(None, [source.how["encoding"].note]))
-    found = None if _lines_of_objects(source) else document_of(_text(source), path)
+    found = None if _lines_of_objects(source) else _found(source)
     if found is None:
-        source.how["twice"] = _keys_twice(source)
+        source.how.update(twice=_keys_twice(source), split="")
         return _table(source, (_object(line) for line in _lines(source)), notes)
-    source.how["document"] = found.kind
+    source.how.update(document=found.kind, split=found.split)
     said = f"The file holds {found.says}."
     return _table(
         source, ((row if isinstance(row, dict) else None, str(row)) for row in found.rows), (*notes, said)
@@ -53,7 +53,16 @@ def read_batches(path: Path, how: dict[str, Any], rows: int) -> Iterator[Table]:
 def _source(path: Path, how: dict[str, Any]) -> Source:
     compression = compression_of(path)
     encoding = encoding_of(path, compression, how.get("encoding"))
-    return Source(path, (path,), NAME, "", compression, {"encoding": encoding}, "JSON", ragged=True)
+    return Source(
+        path,
+        (path,),
+        NAME,
+        "",
+        compression,
+        {"encoding": encoding, "split": how.get("split")},
+        "JSON",
+        ragged=True,
+    )
 
 
 def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list]) -> None:
@@ -76,10 +85,9 @@ def lines(source: Source) -> Iterator[int]:
 
 def _document(source: Source, rows: Sequence[int], extra: dict[str, list]) -> str:
     """A document with some of its rows and further keys, letter by letter where each row stands in one piece."""
-    text = _text(source)
-    found = document_of(text, source.file)
+    found = _found(source)
     assert found is not None
-    if (same := spliced(text, found, rows, extra)) is not None:
+    if (same := spliced(_text(source), found, rows, extra)) is not None:
         return same
     return json.dumps(found.rebuilt(list(rows), extra), ensure_ascii=False, indent=found.indent) + "\n"
 
@@ -104,10 +112,16 @@ def _lines_of_objects(source: Source) -> bool:
     row, _ = _object(first)
     if row is not None:
         # One line may also be a document: an object around rows.
-        return bool(second) or document_of(first, source.file, strict=False) is None
+        return bool(second) or _found(source, first) is None
     return not first.lstrip().startswith(("[", "{")) or (
         second.lstrip().startswith("{") and _object(second)[0] is not None
     )
+
+
+def _found(source: Source, line: str | None = None) -> Document | None:
+    """The document of the whole file, or in a `line` of it, if one is there."""
+    text = _text(source) if line is None else line
+    return document_of(text, source.file, line is None, source.how["split"] or None)
 
 
 def _text(source: Source) -> str:

@@ -40,8 +40,9 @@ FLAG_WORDS = ("true", "false", "0", "1", "yes", "no")
 
 
 class Found(NamedTuple):
-    """`kind`: "best", "order", "ranks", "scores", "flags" or "ticks"; `by`: the columns of it, or the key of the flags;
-    `worst`: the column of the worst answer; `rejected`: of the only one that the best was preferred to.
+    """`kind`: "best", "order", "places" (an object of ranks), "ranks", "scores", "flags" or "ticks"; `by`: the columns
+    of it, or the key of the flags; `worst`: the column of the worst answer; `rejected`: of the only one that the best
+    was preferred to.
     """
 
     answers: Answers
@@ -95,7 +96,7 @@ def beside_judgements(table: Table, found: Found) -> list[Found]:
     ticks beside the best one, ticks beside ranks and scores.
     """
     others = [_ticked(table, found.answers, Columns())] if found.kind != "ticks" else []
-    if found.kind in ("order", "flags"):
+    if found.kind in ("order", "places", "flags"):
         others.append(_of_best(table, found.answers, Columns()))
     if found.kind == "best":
         ranks = _numbered(table, found.answers, Columns())
@@ -143,6 +144,8 @@ def _ranking(table: Table, answers: Answers, asked: Columns) -> Found | None:
         return None
     cells = _some(table, by)
     names = _names(table, answers)
+    if cells and all(judgements.ranks_by_name(cell, names) is not None for cell in cells):
+        return Found(answers, "places", (by,))
     rankings = [judgements.names_in(cell) for cell in cells]
     known = all(len(ranking) > 1 and all(_is_named(who, names) for who in ranking) for ranking in rankings)
     signs = any(judgements.ORDER_SIGNS.search(str(cell)) for cell in cells)

@@ -88,6 +88,26 @@ def by_ranks(cell: Any, texts: list) -> Pairs | str:
     return by_numbers([rank_of.get(i) if i in there else None for i in range(len(texts))], -1.0)
 
 
+def by_places(cell: Any, called: dict[Any, int]) -> Pairs | str:
+    """Every two answers by an object with the rank of each."""
+    ranks = ranks_by_name(cell, called)
+    return (
+        f"has not one rank for each answer: {shown(cell)}"
+        if ranks is None
+        else by_numbers([ranks.get(i) for i in range(1 + max(ranks))], -1.0)
+    )
+
+
+def ranks_by_name(cell: Any, called: dict[Any, int]) -> dict[int, float] | None:
+    """{answer: number} of an object such as {"response_1": 2, "response_2": 1}; None of anything else."""
+    found = structured(cell)
+    if not isinstance(found, dict) or not found:
+        return None
+    ranks = {which(str(name), called): number_in(rank) for name, rank in found.items()}
+    told = {place: rank for place, rank in ranks.items() if place is not None and rank is not None}
+    return told if len(told) == len(found) else None
+
+
 def by_order(cell: Any, called: dict[Any, int]) -> Pairs | str:
     """Every two answers that a ranking names; those between which it says nothing make no pair."""
     places = [[which(who, called) for who in group] for group in ranking_in(cell)]

@@ -20,6 +20,12 @@ WINNERS_IDS = (
     "winner_id", "winning_id", "chosen_id", "selected_id", "preferred_id", "best_id", "winner_response_id",
     "chosen_response_id", "preferred_response_id",
 )  # fmt: skip
+# Names of scales, which are labels where all cells are words such as "A is slightly better".
+SCALES = (
+    "likert", "likert_scale", "likert_rating", "likert_score", "likert_preference", "preference_likert", "rating",
+    "scale", "preference_rating", "preference_scale", "preference_score", "comparison_rating", "overall_rating",
+    "pairwise_rating",
+)  # fmt: skip
 MODELS = ("model", "model_name", "generator", "system", "policy", "llm", "engine")
 # Labels that may well be something else beside sides that are called chosen and rejected, where they are no words.
 STRENGTHS = (
@@ -88,6 +94,7 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
     found, error = {}, None
     known = LABELS + WINNERS_IDS if _beside(table, sides, ("id",)) else LABELS
     candidates = [*named_by, *(n for n in table.names if plain_name(n) in known and n not in sides)]
+    candidates = candidates or _worded_scales(table, sides)
     # What a judge says in sentences decides where no column of labels does.
     for sentences, name in itertools.product((False, True), candidates):
         if sentences and found:
@@ -122,13 +129,25 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
 
 def perhaps(table: Table, sides: tuple[str, str]) -> str:
     """The columns of words that name both sides, in brackets."""
+    found = _naming_both(table, sides)
+    return f" known by its name (the cells of {', '.join(found)} name sides)" if found else ""
+
+
+def _worded_scales(table: Table, sides: tuple[str, str]) -> list[str]:
+    """The columns called after a scale that say in words which side is better, not in grades such as A and B."""
+    found = (name for name in _naming_both(table, sides) if plain_name(name) in SCALES)
+    return [name for name in found if any(len(word(cell).split()) > 2 for cell in table.some(name))]
+
+
+def _naming_both(table: Table, sides: tuple[str, str]) -> list[str]:
+    """The columns whose first cells are all words that name sides or a tie, and both sides."""
     rule, found = word_rule(sides), []
     for name in (name for name in table.names if name not in sides):
         cells = [cell for cell in table.some(name) if not is_missing(cell)]
         ways = [way for cell in cells if isinstance(cell, str) and (way := rule.value(cell)) is not None]
         if len(ways) == len(cells) and min(ways, default=0.0) < 0 < max(ways, default=0.0):
             found.append(name)
-    return f" known by its name (the cells of {', '.join(found)} name sides)" if found else ""
+    return found
 
 
 def _scores_of_both(table: Table, sides: tuple[str, str]) -> str:

@@ -19,9 +19,9 @@ from .answer_names import beside, repeats_text
 from .answer_numbers import counted_from
 from .base import Judged, Mapped, of_rows, records
 from .plain import check_asked, prompt_of
-from .rankings import SCORE_KEYS
+from .rankings import RANK_LISTS, SCORE_KEYS
 from .ranks_and_scores import check_agreement
-from .sides import with_rater
+from .sides import plain_name, with_rater
 
 NAME = "several answers a row"
 ORDER = 125
@@ -48,6 +48,8 @@ def map(table: Table, asked: Columns) -> Mapped:
     check_asked(table, dataclasses.replace(asked, label=None) if of_object else asked)
     prompt = prompt_of(table, asked, (*found.answers.columns, *found.columns))
     prompts, answers = table.cells(prompt), found.answers.of(table)
+    if found.kind == "places":
+        _check_places(found, asked)
     if found.kind == "order":
         _check_sense(table, found, asked)
     if found.kind == "order" and _of_two_sides(table, found):
@@ -68,7 +70,11 @@ def map(table: Table, asked: Columns) -> Mapped:
 
     said = {"chosen": f"{', '.join(found.answers.columns)}, pair by pair", "label": _says(found, asked)}
     used = dict.fromkeys((*found.columns, *found.answers.columns, prompt))
-    reads = ("tie", *(["first_is"] if found.counted else ()), *(["ranking"] if found.kind == "order" else ()))
+    reads = (
+        "tie",
+        *(["first_is"] if found.counted else ()),
+        *(["ranking"] if found.kind in ("order", "places") else ()),
+    )
     return of_rows(table, NAME, rows(), used, said, with_rater(asked, table), reads=reads)
 
 
@@ -95,6 +101,9 @@ def _judge(
         return lambda row: judgements.by_numbers([column[row] for column in cells], way)
     if found.kind == "order" and asked.ranking == "ranks":
         return lambda row: judgements.by_ranks(cells[0][row], answers[row])
+    if found.kind == "places":
+        names = found.answers.called(table, {})
+        return lambda row: judgements.by_places(cells[0][row], names[row])
     called = _called(table, found, asked)
     if found.kind == "order":
         return lambda row: judgements.by_order(cells[0][row], called[row])
@@ -165,6 +174,16 @@ def _numbers(table: Table, found: Found, asked: Columns) -> dict[str, int]:
     return counted_from(found.answers, found.by[0], numbers, many, asked, found.kind == "best")
 
 
+def _check_places(found: Found, asked: Columns) -> None:
+    """**Raises:** ValueError for numbers by answer of which nothing says that 1 is the best."""
+    column = found.by[0]
+    if asked.ranking == "order" or (asked.ranking is None and plain_name(column) not in RANK_LISTS):
+        raise ValueError(
+            f"column {column} holds a number for each answer: give --ranking ranks if 1 is the best, or, if the "
+            "highest is, write each number into a column of its own, such as score_1"
+        )
+
+
 def _check_sense(table: Table, found: Found, asked: Columns) -> None:
     """**Raises:** ValueError where numbers could be the rank of each answer or the answers in their order."""
     cells = [cell for cell in table.cells(found.by[0]) if not is_missing(cell)]
@@ -194,7 +213,7 @@ def _says(found: Found, asked: Columns) -> str:
         lost = f", {found.rejected} the rejected one" if found.rejected else ""
         lost = f", {found.worst} the worst one" if found.worst else lost
         return f"{by}: names the best answer{lost}"
-    ranks = found.kind == "ranks" or (found.kind == "order" and asked.ranking == "ranks")
+    ranks = found.kind in ("ranks", "places") or (found.kind == "order" and asked.ranking == "ranks")
     told = {
         "order": "the best come first",
         "scores": "the highest is the best",

@@ -8,12 +8,13 @@ from robust_rlhf_jax.terminal import counted
 
 from ..columns import Columns
 from ..label_rules import rule_for
-from ..labels import is_missing, word, word_rule
+from ..labels import Rule, is_missing, word, word_rule
 from ..table import Table
 from .base import OF_LABELS, Mapped, judged_by, of_rows, records, structured
 from .lists_in_texts import are_votes, entries, separator_of
 from .numbers import is_number
 from .plain import prompt_of
+from .questions import is_question
 from .shown_places import check_places_of_votes
 from .sides import IDS, LABELS, RATERS, by_plain_name, chosen_sides, named, open_sides, plain_name
 
@@ -31,7 +32,8 @@ PLACES = ["annotator 1", "annotator 2"]
 WHO = (*RATERS, "user", "name", "created_by", "author", "email")
 WHAT = (
     "label", "preference", "choice", "vote", "winner", "preferred", "overall_pref", "value", "answer", "selected",
-    "annotation", "verdict", "judgment", "judgement",
+    "annotation", "verdict", "judgment", "judgement", "overall_preference", "human_preference", "preferred_response",
+    "better_response", "overall",
 )  # fmt: skip
 
 
@@ -47,8 +49,8 @@ def reads_label(table: Table, label: str) -> bool:
 def map(table: Table, asked: Columns) -> Mapped:
     """A pair for each vote.
 
-    **Raises:** ValueError for numbers of votes by side, for votes that may name places, and for more or fewer names of
-        raters than votes.
+    **Raises:** ValueError for numbers of votes by side, for votes that may name places, for answers to several
+        questions, and for more or fewer names of raters than votes.
     """
     found = _found(table)
     assert found is not None
@@ -57,6 +59,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     prompts = table.cells(prompt)
     votes = [list(_votes(cell, separator)) for cell in table.cells(name)]
     people = _people(table, name, asked.rater, separator)
+    votes = _without_questions(votes, name)
     if people is not None:
         votes = _with_names(table, votes, name, people, separator)
         asked = dataclasses.replace(asked, rater=None)
@@ -73,8 +76,9 @@ def map(table: Table, asked: Columns) -> Mapped:
     said = {
         "chosen": f"{first} or {second}",
         "label": f"votes in {name}: {rule.says}",
-        "rater": people or "as the votes say, or their place",
     }
+    if any(who is not None for row in votes for who, _ in row):
+        said["rater"] = people or "as the votes say, or their place"
     used = (name, first, second, prompt, people)
     return of_rows(table, NAME, rows, used, said, asked, ids=named(table, IDS), reads=OF_LABELS)
 
@@ -113,6 +117,23 @@ def _with_names(table: Table, votes: list[list], name: str, people: str, separat
     return named_votes
 
 
+def _without_questions(votes: list[list], name: str) -> list[list]:
+    """The votes of nobody, where what would be their rater is the question that all of them answer.
+
+    **Raises:** ValueError for several questions, which may have several answers.
+    """
+    asked = dict.fromkeys(who for row in votes for who, _ in row)
+    if None in asked or not asked or not all(is_question(who) for who in asked):
+        return votes
+    if len(asked) > 1:
+        raise ValueError(
+            f"column {name} holds answers to {len(asked)} questions ({', '.join(list(asked)[:4])}"
+            f"{', …' if len(asked) > 4 else ''}): write the answers to the one that says who won into a column of "
+            "its own, and give it by --label"
+        )
+    return [[(None, vote) for _, vote in row] for row in votes]
+
+
 def _check_that_none_counts(votes: list[list], name: str, sides: tuple[str, str]) -> None:
     """**Raises:** ValueError for an object that counts the votes of each side, which are no labels of raters; raters
     may be called A and B, and say 1 or 2 of sides that are called so; and for lists of two numbers that would be two
@@ -124,7 +145,7 @@ def _check_that_none_counts(votes: list[list], name: str, sides: tuple[str, str]
         for row in votes
         if row
     ]
-    said = [(rule.value(who), who, vote) for row in votes for who, vote in row]
+    said = [(None if who is None else rule.value(who), who, vote) for row in votes for who, vote in row]
     counts = len(opposite) >= FEWEST and all(opposite)
     if not counts and not all(way is not None and is_number(vote) for way, _, vote in said):
         return
@@ -142,9 +163,14 @@ def _found(table: Table) -> tuple[str, str | None] | None:
     rule, lower = word_rule((sides[0], sides[1])), by_plain_name(table)
     labels = {lower[name] for name in LABELS if name in lower} - {*sides}
     for name in (name for name in COLUMNS if name in table.columns):
-        votes = [vote for _, vote in _votes(table.first(name))]
-        # Topics and the like beside a label are no votes.
-        if votes and (not labels - {name} or any(is_number(v) or rule.value(v) is not None for v in votes)):
+        votes = list(_votes(table.first(name)))
+        if not votes or _are_options(table, name, rule, bool(labels - {name})):
+            continue
+        # Topics, scores of criteria and the like beside a label are no votes.
+        if not labels - {name} or (
+            any(is_number(v) or rule.value(v) is not None for _, v in votes)
+            and not all(who is not None and is_question(who) for who, _ in votes)
+        ):
             return name, None
     for name in (lower[n] for n in (*COLUMNS, *LABELS) if n in lower and lower[n] not in sides):
         cells = [] if labels - {name} else table.some(name)
@@ -152,6 +178,18 @@ def _found(table: Table) -> tuple[str, str | None] | None:
         if separator is not None or are_votes([entries(cell, None) for cell in cells], rule):
             return name, separator
     return None
+
+
+def _are_options(table: Table, name: str, rule: Rule, beside_label: bool) -> bool:
+    """Whether a list is the same in all rows and has each side once: what raters could choose."""
+    cells = [structured(cell) for cell in table.some(name) if not is_missing(cell)]
+    first = cells[0] if cells else None
+    if not isinstance(first, list) or len(cells) < (2 if beside_label else FEWEST):
+        return False
+    ways = [rule.value(entry) if isinstance(entry, str | int | float) else None for entry in first]
+    if None in ways or len({str(entry) for entry in first}) < len(first):
+        return False
+    return min(ways, default=0.0) < 0 < max(ways, default=0.0) and all(cell == first for cell in cells)
 
 
 def _votes(cell: Any, separator: str | None = None):
@@ -166,6 +204,7 @@ def _votes(cell: Any, separator: str | None = None):
         for i, entry in enumerate(records(cell)):
             said = {plain_name(str(key)): value for key, value in entry.items() if value is not None}
             what = next((said[k] for k in WHAT if k in said), None)
-            who = next((said[k] for k in WHO if k in said), f"annotator {i + 1}")
+            place = f"annotator {i + 1}" if isinstance(cell, list) else None
+            who = next((said[k] for k in WHO if k in said), place)
             if isinstance(what, str | int | float):
-                yield str(who), what
+                yield None if who is None else str(who), what

@@ -28,14 +28,16 @@ class SweepArguments:
         ray_address: HOST:PORT of a Ray cluster, or auto; one of its own on this machine if not given.
     """
 
-    file: Annotated[Path | None, tyro.conf.Positional] = None
+    file: Annotated[
+        Path | None, tyro.conf.Positional, tyro.conf.DisallowNone, tyro.conf.arg(metavar="[FILE]")
+    ] = None
     settings: Annotated[SweepConfig, tyro.conf.arg(name="")] = DEFAULT
     out: Path = Path("results")
     print_config: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     quiet: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     # Where the sweep runs is no part of what it is: neither the file nor the name of a part knows it.
     engine: Literal["auto", "local", "processes", "ray"] = "auto"
-    ray_address: str | None = None
+    ray_address: Annotated[str | None, tyro.conf.DisallowNone] = None
 
 
 def with_file(arguments: SweepArguments, words: Sequence[str]) -> SweepArguments:

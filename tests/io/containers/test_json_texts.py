@@ -47,6 +47,10 @@ DOCUMENTS = {
         lambda rows: '{{"n": 1.50, "data": [{}], "end": "\\u00e9"}}'.format(" , ".join(rows)),
         LINES,
     ),
+    "within": (
+        lambda rows: '{{"n": 1.50, "result" : {{"data": [{}], "end": "\\u00e9"}} }}'.format(" , ".join(rows)),
+        LINES,
+    ),
     "wrapped": (
         lambda rows: '{{"rows":[{}]}}'.format(",".join(rows)),
         [f'{{"row_idx":{i}, "row":{line}, "truncated_cells":[]}}' for i, line in enumerate(LINES)],

@@ -318,3 +318,36 @@ def test_what_a_judge_says_in_sentences_decides_where_no_label_does(said):
     else:
         with pytest.raises(ValueError, match=r"column comparison holds .* which name no side"):
             load_pairs(alone, featuriser="format")
+
+
+SCALE = [
+    "A is much better",
+    "A is slightly better",
+    "About the same",
+    "Strongly prefer B",
+    "B is slightly better",
+]
+
+
+def open_rows(cells, column):
+    return [{"response_a": f"x {i}", "response_b": f"y {i}", column: cell} for i, cell in enumerate(cells)]
+
+
+@pytest.mark.parametrize("column", ["likert", "Preference Rating", "rating"])
+def test_a_worded_scale_is_a_label(column):
+    found = load_pairs(open_rows(SCALE, column), featuriser="format")
+    assert found.labels.tolist() == [1, 1, 0, -1, -1]
+
+
+@pytest.mark.parametrize(
+    ("cells", "column"),
+    [(SCALE, "length"), (["A", "B", "A"], "rating"), (["A is better", "C is better"], "likert")],
+)
+def test_other_words_are_asked_about(cells, column):
+    with pytest.raises(ValueError, match="but no label"):
+        load_pairs(open_rows(cells, column), featuriser="format")
+
+
+def test_a_label_comes_before_a_scale():
+    rows = [row | {"winner": "B"} for row in open_rows(SCALE, "likert")]
+    assert load_pairs(rows, featuriser="format").labels.tolist() == [-1] * 5

@@ -73,6 +73,18 @@ def ranks_in_one_cell(i, item):
 
 
 @each
+def ranks_by_name(i, item):
+    ranks = {f"response_{LETTERS[j]}": order(item).index(j) + 1 for j in range(len(item.answers))}
+    return {"prompt": item.prompt, **in_columns(item), "ranks": ranks}
+
+
+@each
+def numbers_by_name(i, item):
+    row = ranks_by_name([item])[0]
+    return row | {"ranking": {name[-1].upper(): rank for name, rank in row.pop("ranks").items()}}
+
+
+@each
 def ranks_in_columns(i, item):
     ranks = {f"rank_{LETTERS[j]}": order(item).index(j) + 1 for j in range(len(item.answers))}
     return {"prompt": item.prompt, **in_columns(item), **ranks}
@@ -189,6 +201,8 @@ CASES = (
     case("ranked_by_names_in_a_list", ranked_by_names_in_a_list),
     case("ranked_by_numbers", ranked_by_numbers, refused="ranks or --ranking order", flags={"--ranking": "order"}),
     case("ranks_in_one_cell", ranks_in_one_cell, refused="ranks or --ranking order", flags={"--ranking": "ranks"}),
+    case("ranks_by_name", ranks_by_name, options={"k": 4}),
+    case("numbers_by_name", numbers_by_name, refused="--ranking ranks if 1 is", flags={"--ranking": "ranks"}),
     case("ranks_in_columns", ranks_in_columns, store=stores.table()),
     case("scores_in_columns", scores_in_columns, store=stores.table()),
     case("best_by_letter", best_by_letter, best_of_each, stores.table()),

@@ -226,3 +226,58 @@ def test_options_topics_and_votes_in_a_text_beside_a_label_are_left_alone(beside
     found = load_pairs(rows, featuriser="format")
     assert found.labels.tolist() == [1, -1] * 3
     assert "choices" in found.unused
+
+
+def within(annotations, beside=None):
+    """Rows with a cell of annotations each, and the same cells of other columns beside it."""
+    return [
+        {"response_a": f"x {i}", "response_b": f"y {i}", "annotations": cell} | (beside or {})
+        for i, cell in enumerate(annotations)
+    ]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [("overall_preference",), ("helpfulness", "overall"), ("helpfulness",), ("more_helpful",), ("Q1",)],
+)
+def test_a_question_is_no_rater(asked):
+    rows = within([dict.fromkeys(asked, "B") | {asked[-1]: said} for said in "ABA"])
+    found = load_pairs(rows, featuriser="format")
+    assert found.labels.tolist() == [1, -1, 1]
+    assert found.raters is None
+
+
+def test_answers_to_several_questions_are_asked_about():
+    rows = within([{"helpfulness": "A", "safety": "B"}, {"helpfulness": "B"}])
+    with pytest.raises(
+        ValueError, match=r"annotations holds answers to 2 questions \(helpfulness, safety\): write"
+    ):
+        load_pairs(rows, featuriser="format")
+
+
+@pytest.mark.parametrize("grades", [{"helpfulness": 4, "safety": 2}, {"helpfulness": "A", "safety": "B"}])
+def test_answers_to_questions_beside_a_label_are_left_alone(grades):
+    found = load_pairs(within([grades] * 3, {"winner": "B"}), featuriser="format")
+    assert (found.labels.tolist(), found.raters) == ([-1] * 3, None)
+    assert "annotations" in found.unused
+
+
+@pytest.mark.parametrize(
+    "options", [["A", "B"], ["A", "B", "tie"], ["A is better", "about the same", "B is better"]]
+)
+def test_a_list_of_both_sides_in_all_rows_holds_options(options):
+    rows = [row | {"choices": options} for row in in_a_text("", ["A", "B", "A"], "winner")]
+    found = load_pairs(rows, featuriser="format")
+    assert found.labels.tolist() == [1, -1, 1]
+    assert "choices" in found.unused
+
+
+def test_options_alone_are_no_votes():
+    rows = in_a_text("", ["A"] * 12, "topic")
+    with pytest.raises(ValueError, match="but no label"):
+        load_pairs([row | {"choices": ["A", "B"]} for row in rows], featuriser="format")
+
+
+def test_votes_beside_their_majority_stay_votes():
+    rows = [row | {"votes": ["A", "B", "A"]} for row in in_a_text("", ["A"] * 3, "winner")]
+    assert len(load_pairs(rows, featuriser="format").labels) == 9

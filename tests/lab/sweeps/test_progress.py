@@ -59,7 +59,26 @@ def test_what_compiles_between_the_first_cells_is_not_multiplied_by_the_cells_le
         pace.add(1, free=0, now=30.0 * program)
     assert pace.text(270.0) == "9/1000 cells"
     pace.add(92, free=0, now=280.0)
-    assert pace.text(280.0) == "101/1000 cells, 10 cells/s, 0:01:30 left"
+    assert pace.text(280.0) == "101/1000 cells, 10 cells/s, at least 0:01:30 left"
+
+
+@pytest.mark.parametrize(("begun", "cells", "told"), [(0.0, 20, "at least "), (0.0, 40, ""), (60.0, 20, "")])
+def test_where_compilation_took_longer_than_cells_as_much_may_lie_ahead(begun, cells, told):
+    """A program of 60 s and cells of a second; the next ones may be of another program."""
+    compiled = lambda start, end: max(0.0, min(end, 60.0) - start)  # noqa: E731
+    pace = Pace(total=100, begun=begun, compiled=compiled)
+    pace.add(1, free=0, now=60.0)
+    pace.add(cells, free=0, now=60.0 + cells)
+    assert pace.text(60.0 + cells).endswith(
+        f" 1 cells/s, {told}0:0{(99 - cells) // 60}:{(99 - cells) % 60:02} left"
+    )
+
+
+def test_nothing_left_is_no_bound():
+    pace = Pace(total=12, compiled=lambda start, end: max(0.0, min(end, 60.0) - start))
+    pace.add(1, free=0, now=0.0)
+    pace.add(11, free=0, now=61.0)
+    assert pace.text(61.0).endswith(" cells/s, 0:00:00 left")
 
 
 @pytest.mark.parametrize("quiet", [True, False])

@@ -65,6 +65,7 @@
   const card = (p) => {
     const box = make("article", decisionOf(p) === "drop" ? "pair" : "pair kept"), head = make("header");
     head.append(make("h3", "", `Row ${p.row}`));
+    if (p.at) head.append(make("span", "soft", p.at));
     for (const issue of p.issues) head.append(make("span", "tag", issue));
     let facts = `suspicion ${p.suspicion.toFixed(2)}, margin ${p.margin.toFixed(2)}`;
     if (p.suggested !== "chosen") facts += `, suggested label: ${p.suggested}`;
@@ -84,7 +85,7 @@
   };
 
   for (const p of pairs)
-    p.all = [p.row, p.reason, p.rater, p.prompt, p.chosen, p.rejected, ...p.issues].filter(Boolean).join("\n").toLowerCase();
+    p.all = [p.row, p.at, p.reason, p.rater, p.prompt, p.chosen, p.rejected, ...p.issues].filter(Boolean).join("\n").toLowerCase();
   const fill = (id, values) => {
     const counts = new Map();
     for (const v of values) if (v !== null) counts.set(v, (counts.get(v) || 0) + 1);
