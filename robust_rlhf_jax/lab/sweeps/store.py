@@ -16,6 +16,7 @@ from .batches import Lanes
 from .config import SweepConfig
 from .families import World
 from .sealed import CELLS, Part, read_part, sealed
+from .source_digest import source_digest
 
 # Part of every name: raise it when cells come to mean something else, and old parts are computed anew.
 FORMAT = 3
@@ -89,8 +90,9 @@ def batch_name(
 ) -> str:
     """Hash of all that the numbers of a batch depend on.
 
-    Those are the settings, the worlds, attack and algorithm, the cells in order, the versions of this library and of
-    JAX, the platform and JAX's own settings, and off the CPU `width`, the lanes of a batch with its padding.
+    Those are the settings, the worlds, attack and algorithm, the cells in order, this library's version and source
+    code, JAX's version, the platform and JAX's own settings, and off the CPU `width`, the lanes of a batch with its
+    padding.
     """
     cells = [
         [config.families[f], digests[f], int(s), float(e)]
@@ -116,6 +118,7 @@ def _surroundings(width: int) -> list[Any]:
     platform = jax.default_backend()
     return [
         [metadata.version(package) for package in packages],
+        source_digest(),
         [str(getattr(jax.config, flag)) for flag in flags],
         platform,
         None if platform == "cpu" else [width, jax.device_count()],

@@ -122,7 +122,7 @@ def test_a_name_in_the_rows_is_no_seal(tmp_path):
     assert PartStore(tmp_path).read("a") in (rows, None)
 
 
-def test_names_tell_batches_apart(small_config):
+def test_names_tell_batches_apart(small_config, monkeypatch):
     worlds = stack_worlds(build_worlds("tiny", ("chain", "gridworld"), jax.random.key(0)))
     digests = world_digests(small_config, worlds)
     other_worlds = digests[::-1]
@@ -140,6 +140,9 @@ def test_names_tell_batches_apart(small_config):
         *[name(**change) for change in ({"seed": 1}, {"n_pairs": 601}, {"temperature": 2.0})],
     ]
     with jax.enable_x64(True):
+        others.append(name())
+    with monkeypatch.context() as edited:  # an attack that somebody works on
+        edited.setattr("robust_rlhf_jax.lab.sweeps.store.source_digest", lambda: "of other code")
         others.append(name())
     assert len({name(), *others}) == 1 + len(others)
 
