@@ -16,7 +16,7 @@ from robust_rlhf_jax.terminal import marked
 
 from .claims import Checked, check_before, check_claim, claim_of, counts_for, read_claims
 from .config import BenchmarkConfig
-from .explain import explain
+from .explain import explain, unanswered
 from .page import render_page
 from .plugins import Players, players
 from .problems import Problem, read_problem
@@ -132,7 +132,10 @@ def _write(
     ]
     found, together, own = standings(rows + more), means(rows + more), means(rows)
     by_name = {problem.name: problem for problem in problems}
-    reasons = [_reason(s, by_name[s.file], config, known) for s in shown(found)]
+    reasons = [
+        f"{_reason(s, by_name[s.file], config, known)} {unanswered(rows + more, s.file)}".rstrip()
+        for s in shown(found)
+    ]
     lines = {name: who.line for name, who in known.estimators.items()}
     facts = _facts(problems, config, seconds)
     page = render_page(found, reasons, together, checked, lines, facts)

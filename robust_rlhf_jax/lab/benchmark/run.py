@@ -25,7 +25,7 @@ from .scores import backdoor_score, detection_scores, prediction_scores
 Attacks = dict[str, Callable[..., AttackedPairs]]
 Row = dict[str, Any]
 # Raise it when cells come to mean something else, and finished parts are computed anew.
-FORMAT = 2
+FORMAT = 3
 
 
 class Part(NamedTuple):
