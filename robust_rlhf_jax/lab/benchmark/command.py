@@ -15,7 +15,7 @@ from robust_rlhf_jax.preferences.bundled import BUNDLED, BUNDLED_FILES
 from robust_rlhf_jax.terminal import marked
 
 from .claims import Checked, check_before, check_claim, claim_of, counts_for, read_claims
-from .config import BenchmarkConfig
+from .config import QUICK, BenchmarkConfig
 from .explain import explain, unanswered
 from .page import render_page
 from .plugins import Players, players
@@ -52,6 +52,7 @@ def benchmark_command(
 
     console, started = Console(), time.perf_counter()
     known = players(plugs)
+    config = _with_plugged(config, known)
     config.check(known.attacks, known.estimators)
     claimed = [claim for path in claims for claim in read_claims(path)]
     problems = [
@@ -76,6 +77,16 @@ def benchmark_command(
         f"{', '.join(FILES)} in {marked(out)}"
     )
     _refuse(checked)
+
+
+def _with_plugged(config: BenchmarkConfig, known: Players) -> BenchmarkConfig:
+    """The quick settings name what they run, and whoever plugs something in wants it run beside that."""
+    if config != QUICK:
+        return config
+    attacks, estimators = known.plugged
+    return dataclasses.replace(
+        config, attacks=(*config.attacks, *attacks), estimators=(*config.estimators, *estimators)
+    )
 
 
 def check_command(claims: tuple[Path, ...], plugs: tuple[Path, ...] = ()) -> None:

@@ -20,11 +20,14 @@ Value = TypeVar("Value")
 
 
 class Players(NamedTuple):
-    """All attacks and all estimators by name; `digest`: of the files that some come from, "" for none."""
+    """All attacks and all estimators by name; `digest`: of the files that some come from, "" for none; `plugged`: the
+    names of those from files, attacks and estimators.
+    """
 
     attacks: Attacks
     estimators: dict[str, Contestant]
     digest: str = ""
+    plugged: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
 
 def players(files: tuple[Path, ...] = ()) -> Players:
@@ -53,7 +56,8 @@ def players(files: tuple[Path, ...] = ()) -> Players:
         entries |= listed
     content = b"".join(Path(path).read_bytes() for path in files)
     digest = hashlib.sha256(content).hexdigest() if files else ""
-    return Players(attacks, contestants(entries), digest)
+    plugged = tuple(name for name in attacks if name not in PAIR_ATTACKS), tuple(entries)
+    return Players(attacks, contestants(entries), digest, plugged)
 
 
 def _listed(path: Path, module: ModuleType) -> tuple[Attacks, dict[str, Entry | RaterEntry]]:

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.lab.benchmark import problems, read_problem
+from robust_rlhf_jax.lab.benchmark import BenchmarkConfig, command, problems, read_problem
+from robust_rlhf_jax.lab.benchmark.config import QUICK
 from robust_rlhf_jax.lab.benchmark.failures import reason_of
 from robust_rlhf_jax.lab.benchmark.plugins import players
 from robust_rlhf_jax.lab.benchmark.run import attack_on
@@ -32,6 +33,40 @@ def test_an_attack_may_not_have_the_name_of_honest_pairs(tmp_path):
     path.write_text("def none(rng, pairs, epsilon, theta): ...\nATTACKS = (none,)\n", encoding="utf-8")
     with pytest.raises(ValueError, match="the name none is taken"):
         players((path,))
+
+
+PLUG = """
+import jax.numpy as jnp
+from robust_rlhf_jax.rewards.protocol import Entry, RewardEstimate
+
+def nothing(rng, pairs, epsilon, theta):
+    return pairs
+
+def zeros(x, labels, epsilon, *, radius):
+    return RewardEstimate(jnp.zeros(x.shape[1]), jnp.ones_like(labels), labels, 0)
+
+ATTACKS = (nothing,)
+ENTRIES = [Entry(zeros, "zeros", None, "zeros")]
+"""
+
+
+def test_the_quick_settings_run_what_is_plugged_in(tmp_path, monkeypatch):
+    plug, ran = tmp_path / "mine.py", []
+    plug.write_text(PLUG, encoding="utf-8")
+    monkeypatch.setattr(command, "read_problem", lambda *_: ran.append)  # nothing is computed
+    monkeypatch.setattr(command, "_check_names", lambda problems: None)
+
+    def parts_of(problems, config, attacks, known):
+        ran.append(config)
+        raise ValueError("enough")
+
+    monkeypatch.setattr(command, "parts_of", parts_of)
+    for config in (QUICK, BenchmarkConfig(("near",))):
+        with pytest.raises(ValueError, match="enough"):
+            command.benchmark_command(("rail",), config, tmp_path / "out", (plug,))
+    quick, told = ran
+    assert (quick.attacks, quick.estimators) == ((*QUICK.attacks, "nothing"), (*QUICK.estimators, "zeros"))
+    assert told == BenchmarkConfig(("near",))
 
 
 @pytest.fixture(scope="module")
