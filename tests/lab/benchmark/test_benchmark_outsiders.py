@@ -9,6 +9,7 @@ import pytest
 
 from robust_rlhf_jax.lab import benchmark
 from robust_rlhf_jax.lab.benchmark import command
+from robust_rlhf_jax.lab.benchmark.claims import read_claims
 from robust_rlhf_jax.lab.benchmark.explain import unanswered
 from robust_rlhf_jax.lab.benchmark.scores import detection_scores
 from robust_rlhf_jax.lab.pair_attacks import AttackedPairs
@@ -87,6 +88,27 @@ def test_a_share_of_less_than_one_pair_is_refused_before_any_work():
         ValueError, match=r"ε = 0.001 of the 2\d\d training pairs of rail is less than one pair"
     ):
         benchmark.run_benchmark([rail], config, *known)
+
+
+def test_a_folder_beside_claims_is_no_bundled_file(tmp_path):
+    """Such as the results of an earlier run on it."""
+    row = {
+        "data": "0",
+        "attack": "near",
+        "epsilon": 0.1,
+        "estimator": "sever",
+        "accuracy": 0.5,
+        "log_loss": 0.7,
+    }
+    for name in ("rail", "mine"):
+        (tmp_path / name).mkdir()
+    path = tmp_path / "claims.json"
+    path.write_text(json.dumps([{"file": name} | row for name in ("rail", "mine")]), encoding="utf-8")
+    assert [claim["file"] for claim in read_claims(path)] == ["rail", str(tmp_path / "mine")]
+
+    path.write_text(json.dumps({"file": ""} | row), encoding="utf-8")
+    with pytest.raises(ValueError, match="row 1: file is empty: say which"):
+        read_claims(path)
 
 
 @pytest.mark.slow
