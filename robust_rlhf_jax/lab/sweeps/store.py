@@ -75,6 +75,22 @@ class PartStore:
         write_whole(self._path(name), sealed(Part(kind, name, rows)))
 
 
+def opened(store: Store | str | os.PathLike[str] | None, config: SweepConfig) -> Store:
+    """The store of the sweep `config`: parts in the folder of a path, nothing for None.
+
+    **Raises:** ValueError for what is neither a path nor a store.
+    """
+    if store is None:
+        return MemoryStore()
+    if isinstance(store, str | os.PathLike):
+        parts = PartStore(Path(store))
+        parts.settings = settings_of_cells(config)
+        return parts
+    if not (hasattr(store, "read") and hasattr(store, "write")):
+        raise ValueError(f"store is of the type {type(store).__name__}: give the path of a folder for parts.")
+    return store
+
+
 def world_digests(config: SweepConfig, worlds: World) -> list[str]:
     """Per family a hash of its world as the programs see it, padding included."""
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(worlds)]
