@@ -47,7 +47,8 @@ def found_at(pairs: Pairs, which: Int[ArrayLike, " M"]) -> list[str]:
     >>> found_at(Pairs([[1.0], [2.0]], [[0.0], [1.0]], ids=["q1", None]), [1, 0])
     ['', 'id q1']
     """
-    columns = _in_file(pairs, np.asarray(which, int))
+    which = np.asarray(which, int)
+    columns = _in_file(pairs, which)
     words = {"file": "{}", "line": "line {}", "id": "id {}"}
     return [
         ", ".join(

@@ -186,8 +186,9 @@ def _are_options(table: Table, name: str, rule: Rule, beside_label: bool) -> boo
     first = cells[0] if cells else None
     if not isinstance(first, list) or len(cells) < (2 if beside_label else FEWEST):
         return False
-    ways = [rule.value(entry) if isinstance(entry, str | int | float) else None for entry in first]
-    if None in ways or len({str(entry) for entry in first}) < len(first):
+    named = (rule.value(entry) for entry in first if isinstance(entry, str | int | float))
+    ways = [way for way in named if way is not None]
+    if len(ways) < len(first) or len({str(entry) for entry in first}) < len(first):
         return False
     return min(ways, default=0.0) < 0 < max(ways, default=0.0) and all(cell == first for cell in cells)
 

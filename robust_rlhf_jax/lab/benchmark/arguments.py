@@ -18,7 +18,7 @@ class BenchmarkArguments:
         sources: preference files, "rail" (choices of journeys), "arguments" (votes on texts), or generated worlds such
             as "world:chain"; rail and arguments if none is given.
         settings: attacks, shares, estimators.
-        quick: three attacks and five estimators on 1,500 pairs of rail, to see that it runs.
+        quick: three attacks and five estimators on 1,500 pairs of rail, to see that it runs; and what you plug in.
         plug: Python files with attacks or estimators of your own; they are run.
         claims: JSON files with figures that others report, to be computed again.
         check: compute the claims alone.

@@ -5,6 +5,8 @@ import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from robust_rlhf_jax.preferences.bundled import BUNDLED, BUNDLED_FILES
+
 from .config import BenchmarkConfig
 from .plugins import Players
 from .problems import Problem, read_problem
@@ -60,7 +62,8 @@ def read_claims(path: Path) -> list[dict[str, Any]]:
             raise ValueError(f"{path}: row {i + 1} has {sorted(unknown)[0]}, which is none of the fields.")
         _check_types(f"{path}: row {i + 1}", claim)
         beside = Path(path).parent / str(claim["file"])
-        if beside.exists():  # a file of pairs that lies beside its claims
+        # A file of pairs that lies beside its claims; one that is called as bundled ones are is none.
+        if claim["file"] not in (*BUNDLED, *BUNDLED_FILES) and beside.exists():
             found[i] = claim | {"file": str(beside)}
     return found
 
@@ -69,6 +72,8 @@ def _check_types(where: str, claim: dict[str, Any]) -> None:
     for name in ("file", "data", "attack", "estimator"):
         if not isinstance(claim[name], str):
             raise ValueError(f"{where}: {name} is {claim[name]!r}, no text.")
+        if not claim[name]:
+            raise ValueError(f"{where}: {name} is empty: say which.")
     for name in ("epsilon", "accuracy", "log_loss"):
         value = claim[name]
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):

@@ -15,8 +15,8 @@ from robust_rlhf_jax.preferences.bundled import BUNDLED, BUNDLED_FILES
 from robust_rlhf_jax.terminal import marked
 
 from .claims import Checked, check_before, check_claim, claim_of, counts_for, read_claims
-from .config import BenchmarkConfig
-from .explain import explain
+from .config import QUICK, BenchmarkConfig
+from .explain import explain, unanswered
 from .page import render_page
 from .plugins import Players, players
 from .problems import Problem, read_problem
@@ -52,6 +52,7 @@ def benchmark_command(
 
     console, started = Console(), time.perf_counter()
     known = players(plugs)
+    config = _with_plugged(config, known)
     config.check(known.attacks, known.estimators)
     claimed = [claim for path in claims for claim in read_claims(path)]
     problems = [
@@ -76,6 +77,16 @@ def benchmark_command(
         f"{', '.join(FILES)} in {marked(out)}"
     )
     _refuse(checked)
+
+
+def _with_plugged(config: BenchmarkConfig, known: Players) -> BenchmarkConfig:
+    """The quick settings name what they run, and whoever plugs something in wants it run beside that."""
+    if config != QUICK:
+        return config
+    attacks, estimators = known.plugged
+    return dataclasses.replace(
+        config, attacks=(*config.attacks, *attacks), estimators=(*config.estimators, *estimators)
+    )
 
 
 def check_command(claims: tuple[Path, ...], plugs: tuple[Path, ...] = ()) -> None:
@@ -132,7 +143,10 @@ def _write(
     ]
     found, together, own = standings(rows + more), means(rows + more), means(rows)
     by_name = {problem.name: problem for problem in problems}
-    reasons = [_reason(s, by_name[s.file], config, known) for s in shown(found)]
+    reasons = [
+        f"{_reason(s, by_name[s.file], config, known)} {unanswered(rows + more, s.file)}".rstrip()
+        for s in shown(found)
+    ]
     lines = {name: who.line for name, who in known.estimators.items()}
     facts = _facts(problems, config, seconds)
     page = render_page(found, reasons, together, checked, lines, facts)

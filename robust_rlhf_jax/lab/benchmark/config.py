@@ -51,6 +51,11 @@ class BenchmarkConfig:
                 raise ValueError(f"{kind} {unknown[0]} is unknown: there are {', '.join(known)}.")
         for epsilon in self.epsilons:
             check_epsilon(epsilon)
+        for kind in ("attacks", "epsilons", "estimators"):
+            given = getattr(self, kind)
+            twice = next((value for value in given if given.count(value) > 1), None)
+            if twice is not None:
+                raise ValueError(f"{kind}: {twice} is given twice: name each once.")
         if not self.epsilons or min(self.epsilons) <= 0:
             raise ValueError("give epsilons above 0, and leave 0 out: honest pairs are run in any case.")
         if not 1 <= self.folds <= FOLDS:

@@ -133,6 +133,8 @@ def _check_estimate(found: Any, pairs: AttackedPairs) -> None:
 
 
 def _check_shape(name: str, value: Any, size: int, of: str) -> None:
+    if np.iscomplexobj(value):
+        raise ValueError(f"its {name} has complex numbers: return real ones")
     if np.shape(value) != (size,):
         raise ValueError(
             f"its {name} has shape {np.shape(value)}: return ({size},), one number for each {of}"

@@ -1,5 +1,7 @@
 """Why `fit_reward` does not lead: whether any method could have done better, by the certificate of two worlds."""
 
+from collections.abc import Iterable
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -11,7 +13,7 @@ from robust_rlhf_jax.rewards.registry import DEFAULT
 
 from .config import BenchmarkConfig
 from .problems import Problem, Trial, trials
-from .run import Attacks, attack_on, clean_theta
+from .run import Attacks, Row, attack_on, clean_theta
 from .summary import LEAD, Standing
 
 # Honest labels drawn anew to learn what an attack on labels makes of each pair; attacks that take seconds get fewer.
@@ -41,6 +43,18 @@ def explain(standing: Standing, problem: Problem, config: BenchmarkConfig, attac
             f"{found.stake:.3f} of accuracy, shows the same pairs with {found.cost:.3f} of them corrupt."
         )
     return f"{said} If its answer were the truth, {found.cost:.3f} of the pairs would be corrupt."
+
+
+def unanswered(rows: Iterable[Row], file: str) -> str:
+    """The sentence on estimators that gave no number for some pairs of `file`; "" where all did."""
+    cells: dict[str, list[bool]] = {}
+    for row in rows:
+        if row["file"] == file:
+            cells.setdefault(row["estimator"], []).append(row["unanswered"] > 0)
+    said = [f"{name} in {sum(of)} of its {len(of)} cells" for name, of in cells.items() if any(of)]
+    if not said:
+        return ""
+    return f"No number, but NaN, for held-out pairs, which then count as even chances: {', '.join(said)}."
 
 
 def _level(standing: Standing, name: str) -> str:

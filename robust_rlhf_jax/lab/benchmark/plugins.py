@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
@@ -11,6 +12,7 @@ from robust_rlhf_jax.lab.pair_attacks import PAIR_ATTACKS
 from robust_rlhf_jax.raters.protocol import RaterEntry
 from robust_rlhf_jax.rewards.protocol import Entry
 
+from .config import CLEAN
 from .contestant import Contestant, contestants
 from .run import Attacks
 
@@ -18,11 +20,14 @@ Value = TypeVar("Value")
 
 
 class Players(NamedTuple):
-    """All attacks and all estimators by name; `digest`: of the files that some come from, "" for none."""
+    """All attacks and all estimators by name; `digest`: of the files that some come from, "" for none; `plugged`: the
+    names of those from files, attacks and estimators.
+    """
 
     attacks: Attacks
     estimators: dict[str, Contestant]
     digest: str = ""
+    plugged: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
 
 def players(files: tuple[Path, ...] = ()) -> Players:
@@ -37,7 +42,7 @@ def players(files: tuple[Path, ...] = ()) -> Players:
     (True, True)
     """
     attacks, entries = dict(PAIR_ATTACKS), {}
-    taken = {*PAIR_ATTACKS, *contestants()}
+    taken = {CLEAN, *PAIR_ATTACKS, *contestants()}
     for path in files:
         module = _run(Path(path))
         mine, listed = _listed(path, module)
@@ -51,7 +56,8 @@ def players(files: tuple[Path, ...] = ()) -> Players:
         entries |= listed
     content = b"".join(Path(path).read_bytes() for path in files)
     digest = hashlib.sha256(content).hexdigest() if files else ""
-    return Players(attacks, contestants(entries), digest)
+    plugged = tuple(name for name in attacks if name not in PAIR_ATTACKS), tuple(entries)
+    return Players(attacks, contestants(entries), digest, plugged)
 
 
 def _listed(path: Path, module: ModuleType) -> tuple[Attacks, dict[str, Entry | RaterEntry]]:
@@ -86,12 +92,15 @@ def _by_name(path: Path, found: list[tuple[Any, Value]]) -> dict[str, Value]:
 def _run(path: Path) -> ModuleType:
     if path.suffix != ".py" or not path.is_file():
         raise ValueError(f"{path} is no Python file.")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    spec = importlib.util.spec_from_file_location(f"plugged in: {path.resolve()}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    # Data classes whose annotations are texts look their module up there.
+    sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
+        del sys.modules[spec.name]
         raise ValueError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
     return module

@@ -18,13 +18,14 @@ from robust_rlhf_jax.rewards import plain_fit
 
 from .config import CLEAN, BenchmarkConfig
 from .contestant import Contestant
+from .failures import reason_of
 from .problems import Problem, Trial, trials
 from .scores import backdoor_score, detection_scores, prediction_scores
 
 Attacks = dict[str, Callable[..., AttackedPairs]]
 Row = dict[str, Any]
 # Raise it when cells come to mean something else, and finished parts are computed anew.
-FORMAT = 2
+FORMAT = 3
 
 
 class Part(NamedTuple):
@@ -136,7 +137,7 @@ def _named(who: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise ValueError(f"{who} failed: {type(error).__name__}: {error}") from error
+        raise ValueError(f"{who} failed: {reason_of(error)}") from error
 
 
 def clean_theta(trial: Trial) -> np.ndarray:
@@ -160,9 +161,12 @@ def attack_on(
         seen = attacks[name](rng, clean, epsilon, theta)
         if not isinstance(seen, AttackedPairs):
             raise TypeError(f"it gave a {type(seen).__name__}: return pairs._replace(…).")
+        seen = seen._replace(x=np.asarray(seen.x, float), labels=np.asarray(seen.labels, float))
         shapes = [np.shape(part) for part in seen[:2]]
     if shapes != [clean.x.shape, clean.labels.shape]:
         raise ValueError(f"the attack {name} gave rows of shape {shapes[0]} and labels of shape {shapes[1]}.")
+    if not np.array_equal(np.asarray(seen.raters), np.asarray(clean.raters)):
+        raise ValueError(f"the attack {name} changed who labelled the pairs: change x and labels alone.")
     if np.sum(seen.changed(clean)) > count(clean, epsilon):
         raise ValueError(f"the attack {name} changed more than ε = {epsilon:g} of the pairs.")
     mark = np.zeros(clean.x.shape[1]) if seen.mark is None else seen.mark

@@ -12,7 +12,8 @@ from .contestant import Fitted
 def prediction_scores(
     chance_of_first: Float[np.ndarray, " m"], labels: Float[np.ndarray, " m"]
 ) -> dict[str, float]:
-    """`accuracy`, ½ for an even chance, as which NaN counts; `log_loss` in nats; `gap0` … `gap9` (`calibration_gaps`).
+    """`accuracy`, ½ for an even chance, as which NaN counts; `log_loss` in nats; `unanswered`, the share of NaN; `gap0`
+    … `gap9` (`calibration_gaps`).
 
     **Example:**
 
@@ -22,6 +23,7 @@ def prediction_scores(
     >>> found["accuracy"], round(found["log_loss"], 3)
     (0.75, 0.458)
     """
+    unanswered = float(np.mean(np.isnan(chance_of_first)))
     chance_of_first = np.nan_to_num(chance_of_first, nan=0.5)
     chance = np.clip(np.where(labels > 0, chance_of_first, 1 - chance_of_first), 1e-12, 1.0)
     right = (chance > 0.5) + 0.5 * (chance == 0.5)
@@ -29,6 +31,7 @@ def prediction_scores(
     return {
         "accuracy": float(np.mean(right)),
         "log_loss": float(-np.mean(np.log(chance))),
+        "unanswered": unanswered,
         **{f"gap{b}": gap for b, gap in enumerate(gaps)},
     }
 
@@ -48,11 +51,11 @@ def detection_scores(
 ) -> dict[str, float]:
     """`found`: of the m changed pairs the share among the m most suspicious; `raters_found`, `raters_right`: of the bad
     raters those that are called bad, and of those called bad the bad, where whole raters were replaced (`by_raters`).
-    NaN where nobody says, or nothing was changed.
+    NaN where nobody says, also of one pair alone, or nothing was changed.
     """
     changed = seen.changed(clean)
     m, found = int(changed.sum()), np.nan
-    if fitted.suspicion is not None and m:
+    if fitted.suspicion is not None and not np.any(np.isnan(fitted.suspicion)) and m:
         found = float(np.mean(changed[np.argsort(-fitted.suspicion, kind="stable")[:m]]))
     recall, precision = np.nan, np.nan
     if by_raters and fitted.bad is not None and clean.raters is not None:

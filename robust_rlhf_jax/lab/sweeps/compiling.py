@@ -20,13 +20,13 @@ class _Record:
         self.of_others: list[tuple[Span, float]] = []
         jax.monitoring.register_event_duration_secs_listener(self._listen)
 
-    def _listen(self, event: str, seconds: float, **_: object) -> None:
+    def _listen(self, event: str, duration_secs: float, **_: object) -> None:
         if event.startswith(EVENTS):
             end = time.monotonic()
             # An outer program's tracing holds that of the inner ones.
-            while self.spans and self.spans[-1][0] >= end - seconds:
+            while self.spans and self.spans[-1][0] >= end - duration_secs:
                 self.spans.pop()
-            self.spans.append((end - seconds, end))
+            self.spans.append((end - duration_secs, end))
 
 
 @functools.cache

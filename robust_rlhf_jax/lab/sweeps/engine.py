@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import os
 import time
 from collections.abc import Callable, Generator, Iterable
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from .families import PRESETS, World, alike, build_worlds, stack_worlds
 from .keys import cell_keys
 from .over_devices import lane_counts, place
 from .programs import REFERENCE, clean_batch, corrupt_batch, sample_batch, solve_batch
-from .store import MemoryStore, Store, batch_name, world_digests
+from .store import Store, batch_name, opened, world_digests
 
 Rows = list[dict[str, Any]]
 # The kind of part that holds no cells.
@@ -114,7 +115,7 @@ class _DataSets:
 def run_sweep(
     config: SweepConfig,
     on_batch: Callable[[int, int], None] = lambda cells, free: None,
-    store: Store | None = None,
+    store: Store | str | os.PathLike[str] | None = None,
     execute: Execute | None = None,
 ) -> SweepResult:
     """All cells of `config`.
@@ -122,7 +123,8 @@ def run_sweep(
     `on_batch(n, free)` is called after every n finished cells; `free` of them cost nothing now, because `store` had
     them or because an outcome without attack stands in them. Data sets depend on (family, seed) alone, so that every
     attack, ε and algorithm sees the same draws. Batches that `store` has are read from it, others are written to it as
-    soon as they are done: a sweep that was stopped resumes there. On CPU a cell's numbers are to the bit the same
+    soon as they are done: a sweep that was stopped resumes there; the path of a folder will do, RESULTS/parts for
+    `robust-rlhf report RESULTS`. On CPU a cell's numbers are to the bit the same
     whatever `lanes`, the other cells and the number of devices; elsewhere they are for a fixed `lanes`.
     `execute` computes what is missing, in this process if None; only this process reads and writes `store`.
 
@@ -137,7 +139,7 @@ def run_sweep(
     [('standard', 0.1, 'converged')]
     """
     config.check()
-    store = MemoryStore() if store is None else store
+    store = opened(store, config)
     sweeps = [_planned(config, worlds) for config, worlds in _alike_sweeps(config)]
     origins = {part: origin for sweep in sweeps for part, origin in sweep.origins.items()}
     done = {part: rows for part in origins if (rows := store.read(part)) is not None}

@@ -16,6 +16,7 @@ from .batches import Lanes
 from .config import SweepConfig
 from .families import World
 from .sealed import CELLS, Part, read_part, sealed
+from .source_digest import source_digest
 
 # Part of every name: raise it when cells come to mean something else, and old parts are computed anew.
 FORMAT = 3
@@ -74,6 +75,22 @@ class PartStore:
         write_whole(self._path(name), sealed(Part(kind, name, rows)))
 
 
+def opened(store: Store | str | os.PathLike[str] | None, config: SweepConfig) -> Store:
+    """The store of the sweep `config`: parts in the folder of a path, nothing for None.
+
+    **Raises:** ValueError for what is neither a path nor a store.
+    """
+    if store is None:
+        return MemoryStore()
+    if isinstance(store, str | os.PathLike):
+        parts = PartStore(Path(store))
+        parts.settings = settings_of_cells(config)
+        return parts
+    if not (hasattr(store, "read") and hasattr(store, "write")):
+        raise ValueError(f"store is of the type {type(store).__name__}: give the path of a folder for parts.")
+    return store
+
+
 def world_digests(config: SweepConfig, worlds: World) -> list[str]:
     """Per family a hash of its world as the programs see it, padding included."""
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(worlds)]
@@ -89,8 +106,9 @@ def batch_name(
 ) -> str:
     """Hash of all that the numbers of a batch depend on.
 
-    Those are the settings, the worlds, attack and algorithm, the cells in order, the versions of this library and of
-    JAX, the platform and JAX's own settings, and off the CPU `width`, the lanes of a batch with its padding.
+    Those are the settings, the worlds, attack and algorithm, the cells in order, this library's version and source
+    code, JAX's version, the platform and JAX's own settings, and off the CPU `width`, the lanes of a batch with its
+    padding.
     """
     cells = [
         [config.families[f], digests[f], int(s), float(e)]
@@ -116,6 +134,7 @@ def _surroundings(width: int) -> list[Any]:
     platform = jax.default_backend()
     return [
         [metadata.version(package) for package in packages],
+        source_digest(),
         [str(getattr(jax.config, flag)) for flag in flags],
         platform,
         None if platform == "cpu" else [width, jax.device_count()],

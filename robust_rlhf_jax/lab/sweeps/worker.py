@@ -21,8 +21,9 @@ def parts_of(task: Task) -> Generator[dict[str, Rows], None, None]:
     digests, material = _kept(config)
     if part_names(config, digests, job.group, job.width, job.parts) != job.parts:
         raise ValueError(
-            f"the worker {socket.gethostname()} would compute other numbers than this machine: its versions of "
-            "robust-rlhf-jax and JAX, its platform, JAX's settings and the worlds it builds must be the same."
+            f"the worker {socket.gethostname()} would compute other numbers than this machine: its version "
+            "and source code of robust-rlhf-jax, its version of JAX, its platform, JAX's settings and the worlds it "
+            "builds must be the same."
         )
     yield from solve_job(config, job, material)
 

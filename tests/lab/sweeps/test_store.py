@@ -13,7 +13,14 @@ from robust_rlhf_jax.lab.sweeps import engine, run_sweep
 from robust_rlhf_jax.lab.sweeps.batches import Lanes
 from robust_rlhf_jax.lab.sweeps.families import build_worlds, stack_worlds
 from robust_rlhf_jax.lab.sweeps.sealed import MARK, Part, read_part
-from robust_rlhf_jax.lab.sweeps.store import PartStore, batch_name, world_digests
+from robust_rlhf_jax.lab.sweeps.store import (
+    PartStore,
+    batch_name,
+    opened,
+    settings_in,
+    settings_of_cells,
+    world_digests,
+)
 
 ROWS = [{"family": "random", "seed": 1, "normalised_gap": 0.25, "status": "converged"}]
 
@@ -122,7 +129,17 @@ def test_a_name_in_the_rows_is_no_seal(tmp_path):
     assert PartStore(tmp_path).read("a") in (rows, None)
 
 
-def test_names_tell_batches_apart(small_config):
+def test_a_path_is_a_store_and_another_thing_is_refused(small_config, tmp_path):
+    for folder in (tmp_path / "parts", str(tmp_path / "parts")):
+        opened(folder, small_config).write("a", ROWS)
+        assert opened(folder, small_config).read("a") == ROWS
+    assert settings_in(tmp_path / "parts") == [settings_of_cells(small_config)]
+    assert opened(None, small_config).read("a") is None
+    with pytest.raises(ValueError, match="store is of the type dict: give the path of a folder"):
+        run_sweep(small_config, store={})
+
+
+def test_names_tell_batches_apart(small_config, monkeypatch):
     worlds = stack_worlds(build_worlds("tiny", ("chain", "gridworld"), jax.random.key(0)))
     digests = world_digests(small_config, worlds)
     other_worlds = digests[::-1]
@@ -140,6 +157,9 @@ def test_names_tell_batches_apart(small_config):
         *[name(**change) for change in ({"seed": 1}, {"n_pairs": 601}, {"temperature": 2.0})],
     ]
     with jax.enable_x64(True):
+        others.append(name())
+    with monkeypatch.context() as edited:  # an attack that somebody works on
+        edited.setattr("robust_rlhf_jax.lab.sweeps.store.source_digest", lambda: "of other code")
         others.append(name())
     assert len({name(), *others}) == 1 + len(others)
 
