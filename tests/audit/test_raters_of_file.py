@@ -68,7 +68,7 @@ def test_the_record_counts_them(audited):
 def test_the_page_shows_bad_raters_first(audited):
     page = (audited[0] / "audit.html").read_text()
     part = page[page.index('<section id="raters">') :]
-    rows = [cell.split("<")[0] for cell in part.split('<tr><th scope="row">')[1:21]]
+    rows = [cell.split("<")[0] for cell in part.split('<tr><th scope="row" dir="auto">')[1:21]]
     assert sorted(rows[:2]) == sorted(CONTRARY)
     assert "2 contrary" in part
 

@@ -56,7 +56,7 @@ def test_quartiles_of_a_sweep(small_sweep):
     rows = small_sweep[0].rows
     found = quartiles(rows)
     assert len(found) == 2 * 2 * 2 * 3
-    key = ("chain", "flip_confident", "uniform_coverage", 0.2)
+    key = ("chain", "flip_confident", "low_leverage", 0.2)
     gaps = [
         row["normalised_gap"]
         for row in rows
