@@ -55,6 +55,19 @@ def shortened(text: str, length: int) -> str:
     return f"{kept.rstrip()}…"
 
 
+def beginning(text: str, length: int) -> str:
+    """How a text that people wrote begins, `readable` and in one line of at most `length` characters.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.terminal import beginning
+    >>> beginning("Boil it first.\\nThen wait.", 18)
+    'Boil it first.…'
+    """
+    # A book is not split into words for the sake of a line.
+    return readable(shortened(" ".join(text[: 4 * length].split()), length))
+
+
 def counted(number: int, what: str) -> str:
     """A number of things in words: "1 pair", "1,200 pairs"."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -8,7 +8,7 @@ from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.io.labels import is_missing
 from robust_rlhf_jax.io.places import places_of
 from robust_rlhf_jax.spreadsheets import without_formula
-from robust_rlhf_jax.terminal import harmless, readable, shortened
+from robust_rlhf_jax.terminal import beginning, harmless, shortened
 
 # Characters of a text.
 BEGINNING = 80
@@ -30,7 +30,7 @@ def shown_of(pairs: Pairs) -> dict[str, list]:
         found["id"] = list(map(without_formula, found["id"]))
     if pairs.texts is not None:
         found |= {
-            side: list(map(_beginning, getattr(pairs.texts, side)))
+            side: [without_formula(beginning(text, BEGINNING)) for text in getattr(pairs.texts, side)]
             for side in ("prompt", "chosen", "rejected")
         }
     return found
@@ -69,8 +69,3 @@ def _in_file(pairs: Pairs, which: Int[np.ndarray, " M"]) -> dict[str, list]:
         ids = np.asarray(pairs.ids)[which].tolist()
         found["id"] = ["" if is_missing(one) else harmless(str(one)) for one in ids]
     return found
-
-
-def _beginning(text: str) -> str:
-    """In one line, however the text is broken into lines."""
-    return without_formula(readable(shortened(" ".join(text[: 4 * BEGINNING].split()), BEGINNING)))

@@ -8,7 +8,7 @@ import numpy as np
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.kernels.ranking import highest_first
-from robust_rlhf_jax.terminal import counted, harmless, marked, readable, shortened
+from robust_rlhf_jax.terminal import beginning, counted, harmless, marked
 
 from .advice import Advice
 from .ask_pairs import ask_sides
@@ -72,15 +72,15 @@ def _ask_table(findings: Findings, advice: Advice, top: int):
     sides = ask_sides(findings, advice)
     table = Table("row", *sides[0].columns, title="Pairs to ask raters about", title_justify="left")
     for one in sides[:top]:
-        table.add_row(str(one.row), *(_in_one_line(cell, SHOWN_SIDE) for cell in one.cells))
+        table.add_row(str(one.row), *(_cell(cell, SHOWN_SIDE) for cell in one.cells))
     return table
 
 
-def _in_one_line(text: str, length: int) -> str:
-    """What people wrote, in a cell: the joiners of Persian and of emoji stay, and ends of lines are spaces."""
+def _cell(text: str, length: int) -> str:
+    """For rich's markup, which would take "[red]" for a colour."""
     from rich.markup import escape
 
-    return escape(readable(shortened(" ".join(text.split()), length)))
+    return escape(beginning(text, length))
 
 
 def print_written(files: list[Path]) -> None:
@@ -139,7 +139,7 @@ def _reasons_table(findings: Findings, top: int):
     table = Table("row", "suspicion", "why", title="Most suspicious pairs", title_justify="left")
     for i in findings.worst()[:top]:
         row = str(findings.pairs.rows[i] + 1)
-        reason = _in_one_line(findings.reason(i), SHOWN_REASON)
+        reason = _cell(findings.reason(i), SHOWN_REASON)
         table.add_row(row, f"{findings.verdicts.suspicion[i]:.2f}", reason)
     return table
 
