@@ -1,7 +1,7 @@
 """The kind of a rater: when one is called random, contrary, of another taste, and when nothing is said."""
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from .mixture import Mixture
 
@@ -21,8 +21,9 @@ BAD = ("random", "always first", "always longer", "contrary")
 
 # Pairs below which nothing is said of a rater; nats by which a kind must explain all labels better to be believed.
 FEWEST, CERTAINTY = 5, 3.0
-# Reliability below which, with all of its interval below 1, a rater of the crowd is noisy.
-NOISY = 0.6
+# Reliability below which, with all of its interval below 1, a rater of the crowd is noisy; the 2.5 % quantile of the
+# normal distribution, below which their agreement must be.
+NOISY, TOO_SELDOM = 0.6, -1.96
 
 
 def admitted(mixture: Mixture, first_bad: int) -> Float[np.ndarray, "K J"]:
@@ -50,6 +51,18 @@ def admitted(mixture: Mixture, first_bad: int) -> Float[np.ndarray, "K J"]:
         chance[:, 0] += chance[:, others].sum(axis=1)
         chance[:, others] = 0.0
     return chance
+
+
+def are_noisy(
+    reliability: Float[np.ndarray, " K"], high: Float[np.ndarray, " K"], agreement: Float[np.ndarray, " K"]
+) -> Bool[np.ndarray, " K"]:
+    """Whose answers are less certain than the crowd's, given w_k, the upper end of its interval and the score test.
+
+    Reliability takes the reward of the others for known. Where they have few pairs for the features, their reward
+    explains nobody's labels and all would be noisy; the score test's `agreement`, about N(0, 1) for a rater who
+    follows the reward, allows for how little the others know.
+    """
+    return (reliability < NOISY) & (high < 1) & (agreement < TOO_SELDOM)
 
 
 def kind_of(

@@ -23,7 +23,7 @@ from ._holm import holm
 from ._opposite import Weights, log_odds, weighs_opposite
 from ._reliability import Reliability, reliability
 from ._score_test import ScoreTest, scores_of, tested, unit_free_fit, without_each
-from .kinds import FEWEST, NOISY, OTHER_TASTE, admitted, kind_of
+from .kinds import FEWEST, OTHER_TASTE, admitted, are_noisy, kind_of
 from .mixture import Mixture, fit_mixture, reversals
 from .table import Rater, RaterTable
 
@@ -244,11 +244,11 @@ def _table(found: _Found, names, of, columns) -> RaterTable:
     agreement = np.bincount(of, found.right, minlength=len(names)) / n
     low, high = _wilson(agreement, n)
     p_agreement, p_taste = (holm(np.asarray(p)) for p in (found.test.p_agreement, found.test.p_taste))
+    noisy = are_noisy(reliable[0], reliable[3], np.asarray(found.test.agreement))
     rows = []
     for k, name in enumerate(names):
-        noisy = reliable[0][k] < NOISY and reliable[3][k] < 1
         turned = place[k] >= 0 and opposite[place[k], found.weightiest].any()
-        kind = kind_of(int(n[k]), chance[k], first_bad, found.bad_kinds, bool(turned), bool(noisy))
+        kind = kind_of(int(n[k]), chance[k], first_bad, found.bad_kinds, bool(turned), bool(noisy[k]))
         differs = _names(opposite[place[k]], odds[place[k]], columns) if kind == OTHER_TASTE else ()
         rows.append(
             Rater(

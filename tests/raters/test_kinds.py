@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robust_rlhf_jax.raters.kinds import OTHER_TASTE, UNKNOWN, admitted, kind_of
+from robust_rlhf_jax.raters.kinds import OTHER_TASTE, UNKNOWN, admitted, are_noisy, kind_of
 from robust_rlhf_jax.raters.mixture import Mixture
 
 # The crowd, two other tastes, contrary and random ones.
@@ -70,3 +70,12 @@ def test_other_tastes_of_most_raters_are_no_other_tastes(share, counts):
 )
 def test_a_rater_is_what_is_likelier_than_not(pairs, chance, opposite, noisy, kind):
     assert kind_of(pairs, np.array(chance), FIRST_BAD, BAD_KINDS, opposite, noisy) == kind
+
+
+@pytest.mark.parametrize(
+    ("reliability", "high", "agreement", "noisy"),
+    [(0.5, 0.9, -2.0, True), (0.7, 0.9, -2.0, False), (0.5, 1.1, -2.0, False), (0.5, 0.9, -1.9, False)],
+)
+def test_noisy_raters_are_unreliable_by_every_measure(reliability, high, agreement, noisy):
+    found = are_noisy(*(np.array([value]) for value in (reliability, high, agreement)))
+    assert found.tolist() == [noisy]

@@ -91,6 +91,29 @@ def test_of_those_named_another_taste_most_have_one():
 
 
 @pytest.mark.slow
+def test_nobody_is_noisy_where_the_others_have_too_few_pairs_to_know_the_reward():
+    """Ten pairs of each of three honest raters, and eight features: six files."""
+    for seed in range(6):
+        rng, who = np.random.default_rng(seed), np.repeat(np.arange(3), 10)
+        x, crowd = rng.normal(size=(len(who), 8)), 0.7 * rng.normal(size=8)
+        labels = np.where(rng.logistic(size=len(who)) < x @ crowd, 1, -1)
+        assert {row.kind for row in rate_raters(Pairs.of_differences(x, labels), who).rows} == {"attentive"}
+
+
+@pytest.mark.slow
+def test_raters_of_less_certain_answers_are_noisy():
+    """Six of forty raters with forty pairs each answer with three tenths of the others' certainty."""
+    rng, who = np.random.default_rng(0), np.repeat(np.arange(40), 40)
+    x, crowd = rng.normal(size=(len(who), 4)), THETA * np.where(who < 6, 0.3, 1.0)[:, None]
+    labels = np.where(rng.logistic(size=len(who)) < np.sum(x * crowd, axis=1), 1, -1)
+    noisy = [
+        int(row.name) for row in rate_raters(Pairs.of_differences(x, labels), who).rows if row.kind == "noisy"
+    ]
+    assert len(noisy) >= 3
+    assert max(noisy) < 6
+
+
+@pytest.mark.slow
 def test_neither_sides_nor_order_nor_names_matter():
     pairs, habits, _ = rated("contrary")
     table = rate_raters(pairs, **habits)
