@@ -29,6 +29,11 @@ def keep_compiled_programs() -> None:
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
+def keeps_compiled_programs() -> bool:
+    """Whether a process that calls `keep_compiled_programs` finds what another one has compiled."""
+    return os.environ.get(VARIABLE) != "off" or bool(getattr(jax.config, "jax_compilation_cache_dir", None))
+
+
 def _claim(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

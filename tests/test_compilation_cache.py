@@ -5,7 +5,7 @@ import os
 import jax
 import pytest
 
-from robust_rlhf_jax.compilation_cache import VARIABLE, keep_compiled_programs
+from robust_rlhf_jax.compilation_cache import VARIABLE, keep_compiled_programs, keeps_compiled_programs
 
 NAMES = (
     "jax_compilation_cache_dir",
@@ -28,6 +28,16 @@ def test_off_changes_nothing(monkeypatch):
     monkeypatch.setenv(VARIABLE, "off")
     keep_compiled_programs()
     assert jax.config.jax_compilation_cache_dir is None
+    assert not keeps_compiled_programs()
+
+
+def test_programs_are_kept_unless_it_is_off_and_jax_has_no_folder(monkeypatch, tmp_path):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert keeps_compiled_programs()
+    monkeypatch.setenv(VARIABLE, "off")
+    assert not keeps_compiled_programs()
+    jax.config.update("jax_compilation_cache_dir", str(tmp_path))
+    assert keeps_compiled_programs()
 
 
 def test_a_path_moves_it(monkeypatch, tmp_path):

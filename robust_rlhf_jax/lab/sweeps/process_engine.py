@@ -5,14 +5,17 @@ twice the processor time of two pinned ones (docs/sweeps.md). Rows come back to 
 """
 
 import contextlib
+import math
 import multiprocessing
 import os
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Generator, Iterator
 from multiprocessing.connection import Connection, wait
 
+from robust_rlhf_jax.compilation_cache import keeps_compiled_programs
 from robust_rlhf_jax.lab.processor_devices import check_on_cpu, usable_cores
 from robust_rlhf_jax.memory import host_bytes
 
@@ -52,7 +55,9 @@ def worker_processes(config: SweepConfig) -> Iterator[Execute]:
 
 
 class _Worker:
-    """A process, the `task` at which it is, and the configuration of its last one, whose programs it has."""
+    """A process, the `task` at which it is, since when and with how many seconds of compilation, and the configuration
+    of its last one, whose programs it has.
+    """
 
     def __init__(self, core: int):
         # JAX has threads, which a fork would lose.
@@ -64,9 +69,11 @@ class _Worker:
         theirs.close()
         self.task: Task | None = None
         self.knows: SweepConfig | None = None
+        self.began, self.compiled = 0.0, 0.0
 
     def begin(self, task: Task) -> None:
         self.task, self.knows = task, task.config
+        self.began, self.compiled = time.monotonic(), 0.0
         try:
             self.connection.send(task)
         except OSError:
@@ -85,6 +92,10 @@ class _Worker:
             raise answer
         return answer
 
+    def tasks_while_compiling(self) -> float:
+        """How many tasks like the one that it has done take as long as what it compiled for it."""
+        return self.compiled / max(time.monotonic() - self.began - self.compiled, 1e-3)
+
     def end(self) -> None:
         self._process.terminate()
         self._process.join()
@@ -101,10 +112,10 @@ class _Worker:
 def _execute(workers: list[_Worker], tasks: list[Task]) -> Generator[dict[str, Rows], None, None]:
     waiting = dict(enumerate(tasks))
     workers = workers[: _that_fit(tasks)]
-    compiled: set[SweepConfig] = set()
+    too_few: dict[SweepConfig, float] = {}
     while True:
         for worker in workers:
-            number = None if worker.task else _next(waiting, worker, workers, compiled)
+            number = None if worker.task else _next(waiting, worker, workers, too_few)
             if number is not None:
                 worker.begin(waiting.pop(number))
         busy = [worker for worker in workers if worker.task]
@@ -119,9 +130,11 @@ def _execute(workers: list[_Worker], tasks: list[Task]) -> Generator[dict[str, R
                 yield answer
             elif isinstance(answer, list):
                 compiling.add(answer, 1 / len(busy))
+                worker.compiled += sum(end - start for start, end in answer)
             elif worker.task:
-                compiled.add(worker.task.config)
-                worker.task = None
+                config, worker.task = worker.task.config, None
+                alone = 0.0 if keeps_compiled_programs() else worker.tasks_while_compiling()
+                too_few[config] = max(too_few.get(config, 0.0), alone)
 
 
 def _that_fit(tasks: list[Task]) -> int:
@@ -131,15 +144,17 @@ def _that_fit(tasks: list[Task]) -> int:
 
 
 def _next(
-    waiting: dict[int, Task], worker: _Worker, workers: list[_Worker], compiled: set[SweepConfig]
+    waiting: dict[int, Task], worker: _Worker, workers: list[_Worker], too_few: dict[SweepConfig, float]
 ) -> int | None:
-    """The first task of the worker's own sweep, then of one that nobody works on, then of one whose programs somebody
-    has compiled: they are in the cache. None where the worker would only compile what another one is compiling.
+    """The first task of the worker's own sweep, then of one that nobody works on, then of one of which more than
+    `too_few` tasks wait: its programs are in the cache, or compiling them again takes no longer than those tasks. None
+    where the worker would only compile what another one is compiling.
     """
     taken = {other.knows for other in workers if other.task}
     own = [number for number, task in waiting.items() if task.config == worker.knows]
     free = [number for number, task in waiting.items() if task.config not in taken]
-    known = [number for number, task in waiting.items() if task.config in compiled]
+    wait_of = Counter(task.config for task in waiting.values())
+    known = [n for n, task in waiting.items() if wait_of[task.config] > too_few.get(task.config, math.inf)]
     return next(iter(own or free or known), None)
 
 

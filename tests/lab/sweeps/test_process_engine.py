@@ -88,16 +88,29 @@ def test_a_worker_stays_with_its_sweep_and_joins_one_that_is_compiled():
     waiting = {0: task("a"), 1: task("b"), 2: task("a")}
     choose = process_engine._next
     idle = worker()
-    assert choose(waiting, idle, [idle], set()) == 0
+    assert choose(waiting, idle, [idle], {}) == 0
     first = worker(task("a"), "a")
-    assert choose(waiting, idle, [first, idle], set()) == 1  # a is being compiled by another
+    assert choose(waiting, idle, [first, idle], {}) == 1  # a is being compiled by another
     used = worker(None, "b")
-    assert choose(waiting, used, [first, used], set()) == 1
+    assert choose(waiting, used, [first, used], {}) == 1
     only_a = {2: task("a")}
-    assert choose(only_a, used, [first, used], set()) is None
-    assert choose(only_a, used, [first, used], {"a"}) == 2
-    assert choose(only_a, used, [worker(None, "a"), used], set()) == 2  # nobody works on it any more
-    assert choose({}, idle, [idle], {"a"}) is None
+    assert choose(only_a, used, [first, used], {}) is None
+    assert choose(only_a, used, [first, used], {"a": 0.0}) == 2
+    assert choose(only_a, used, [worker(None, "a"), used], {}) == 2  # nobody works on it any more
+    assert choose({}, idle, [idle], {"a": 0.0}) is None
+
+
+def test_without_a_cache_a_worker_compiles_again_for_more_tasks_than_that_takes():
+    waiting, used = {number: task("a") for number in range(3)}, worker(None, "b")
+    workers = [worker(task("a"), "a"), used]
+    assert process_engine._next(waiting, used, workers, {"a": 3.5}) is None
+    assert process_engine._next(waiting, used, workers, {"a": 2.5}) == 0
+
+
+def test_compilation_counts_in_tasks(monkeypatch):
+    done = types.SimpleNamespace(began=10.0, compiled=40.0)
+    monkeypatch.setattr(process_engine.time, "monotonic", lambda: 60.0)
+    assert process_engine._Worker.tasks_while_compiling(done) == 4
 
 
 def test_as_many_as_memory_holds(monkeypatch):
