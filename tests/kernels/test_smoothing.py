@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.stats
+from slow_parameters import slow
 
 from robust_rlhf_jax.kernels.smoothing import DIRECTIONS, TRUNCATION, sample_directions, smoothed_gradient
 
@@ -30,7 +31,7 @@ def quadratic(theta):
 
 @pytest.mark.parametrize("directions", DIRECTIONS)
 @pytest.mark.parametrize("antithetic", [False, True])
-@pytest.mark.parametrize(("f", "slope"), [(linear, SLOPE), (quadratic, MATRIX @ THETA)])
+@pytest.mark.parametrize(("f", "slope"), [slow(linear, SLOPE), (quadratic, MATRIX @ THETA)])
 def test_mean_is_the_gradient(f, slope, directions, antithetic, x64):
     def once(key):
         return smoothed_gradient(

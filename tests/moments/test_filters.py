@@ -240,6 +240,7 @@ def test_rows_too_long_are_shortened_before_the_first_step_unless_all_are_truste
         np.testing.assert_allclose(found.top_eigenvalue, top, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_unnamed_options_are_no_slack_no_doubt_and_one_part(x64):
     x = jnp.asarray(contaminated("spike")[0])
     plain, named = filter_mean(x, EPSILON), filter_mean(x, EPSILON, slack=0.0, doubt=0.0)
