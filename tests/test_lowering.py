@@ -71,7 +71,7 @@ def test_reward_estimators(name, platform):
 
 
 @platforms
-@pytest.mark.parametrize("name", slow_but_few(ATTACKS, 5))
+@pytest.mark.parametrize("name", slow_but_few(ATTACKS, 3))
 def test_attacks(name, platform):
     check(platform, lambda data, e: ATTACKS[name](KEY, data, e, MDP).labels, pairs(), EPSILON)
 

@@ -53,6 +53,7 @@ def test_tied_scores_do_not_depend_on_the_order_of_rows():
     )
 
 
+@pytest.mark.slow
 def test_all_scores_tied_give_the_base_rate():
     corrupt = np.array([True, False, False, False])
     assert float(average_precision(np.zeros(4, np.float32), corrupt)) == 0.25

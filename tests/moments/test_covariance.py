@@ -59,7 +59,7 @@ def relative_error(found, sigma):
     return np.abs(np.linalg.eigvalsh(root @ (np.asarray(found, float) - sigma) @ root.T)).max()
 
 
-@pytest.mark.parametrize("kind", ["spike", slow("point"), slow("two_clusters"), "far"])
+@pytest.mark.parametrize("kind", ["spike", slow("point"), slow("two_clusters"), slow("far")])
 def test_contaminated_covariance(kind):
     """Far below the empirical covariance, and of the order of the minimum covariance determinant."""
     mixing = np.random.default_rng(9).normal(size=(5, 5))

@@ -36,6 +36,7 @@ def test_the_budget_is_kept(epsilon):
     assert found.steps <= 16
 
 
+@pytest.mark.slow
 def test_too_much_corruption_is_reported():
     """A quarter of the rows is corrupt, a twentieth was declared, and the covariance says so."""
     x, _ = contaminated("spike", epsilon=0.25)

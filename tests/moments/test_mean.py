@@ -280,6 +280,7 @@ def test_what_is_no_covariance_of_the_rows_is_refused(covariance, said):
         robust_mean(x, 0.1, covariance=covariance, splits=2)
 
 
+@pytest.mark.slow
 def test_a_traced_covariance_that_is_not_finite_gets_a_status():
     x = np.random.default_rng(14).normal(size=(20, 2)).astype(np.float32)
     found = jax.jit(lambda c: filter_mean(x, 0.1, covariance=c))(jnp.diag(jnp.array([1.0, jnp.nan])))

@@ -81,6 +81,7 @@ def test_labels_that_a_reward_separates_have_a_bounded_length():
     assert np.isfinite(fit.t).all()
 
 
+@pytest.mark.slow
 def test_labels_by_a_coin_leave_next_to_nothing():
     x, _ = normal_pairs(0)
     labels = np.where(np.arange(len(x)) % 2, 1.0, -1.0)

@@ -115,6 +115,7 @@ def test_other_pairs_and_the_table_stay_bitwise(name, world, attacked):
     "name",
     slow_but_few(
         [name for name in ATTACKS if not name.startswith("adaptive_filtered")],
+        3,
         slow=lambda name: name.startswith("adaptive"),
     ),
 )
@@ -296,6 +297,7 @@ def test_corrupted_transitions(rotated, world, rotate_features):
     np.testing.assert_array_equal(other.states[..., 0], data.states[..., 0])
 
 
+@pytest.mark.slow
 def test_null_directions_are_not_planted(world):
     """With a column of zeros the smallest eigenvalue is null, and no data could ever confirm it."""
     mdp, data = world

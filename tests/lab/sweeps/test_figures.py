@@ -62,6 +62,7 @@ def test_a_breakdown_is_drawn_at_the_worst(rows, tmp_path):
     assert shows(broken, "standard")
 
 
+@pytest.mark.slow
 def test_a_cell_that_did_not_converge_is_drawn_hollow_with_a_line_below(rows, tmp_path):
     few = [row | {"status": "converged"} for row in rows if row["family"] == "chain"]
     clean = pixels(few, tmp_path / "clean.png")
