@@ -119,7 +119,7 @@ def test_no_corruption_to_expect_is_maximum_likelihood(name, fits, x64):
         np.testing.assert_allclose(found.weights, 1.0)
 
 
-@pytest.mark.parametrize("name", ["maximum_likelihood", *slow_but_few(RIVALS, 3)])
+@pytest.mark.parametrize("name", ["maximum_likelihood", *slow_but_few(RIVALS, 2)])
 def test_suspicion_is_the_surprise_of_labels_where_the_table_says_so(name, fits, x64):
     x, y = (part[0] for part in batch(2))
     fit = fits[name][0](x, y, 0.1)

@@ -22,7 +22,7 @@ from robust_rlhf_jax.lab.attacks import (
 from robust_rlhf_jax.lab.attacks.listed import conduct_of
 from robust_rlhf_jax.mdp import LinearMDP, occupancy, optimal_policy, optimal_state_values
 
-names = pytest.mark.parametrize("name", slow_but_few(ATTACKS, 3))
+names = pytest.mark.parametrize("name", slow_but_few(ATTACKS, 3, slow=lambda name: "adaptive" in name))
 # The contract does not depend on how long an attack searches.
 SHORT = {
     "adaptive": partial(adaptive, steps=2),
@@ -115,7 +115,6 @@ def test_other_pairs_and_the_table_stay_bitwise(name, world, attacked):
     "name",
     slow_but_few(
         [name for name in ATTACKS if not name.startswith("adaptive_filtered")],
-        3,
         slow=lambda name: name.startswith("adaptive"),
     ),
 )

@@ -45,7 +45,6 @@ def possible(states, actions):
     "name",
     slow_but_few(
         [name for name in ATTACKS if not name.startswith("adaptive_filtered")],
-        3,
         slow=lambda name: name.startswith("adaptive"),
     ),
 )
