@@ -98,6 +98,12 @@ def pytest_sessionstart(session):
         programs_of_tests.drop_unused()
 
 
+def pytest_sessionfinish():
+    """Look for garbage once: pytest does so twice from here on, among all that the compiled programs hold."""
+    gc.collect()
+    gc.freeze()
+
+
 @contextlib.contextmanager
 def _count_compilations():
     count = Compilations()

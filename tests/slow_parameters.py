@@ -15,5 +15,10 @@ def slow_but_few(
     return slow_where(lambda name: name not in fast, names)
 
 
+def slow(*values):
+    """One set of parameters that is slow."""
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 def slow_where(slow: Callable[[str], bool], names: Iterable[str]) -> list:
     return [pytest.param(name, marks=pytest.mark.slow) if slow(name) else name for name in names]

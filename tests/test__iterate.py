@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from slow_parameters import slow
 
 from robust_rlhf_jax._iterate import Iteration, Status, iterate, start, worst_status
 
@@ -89,7 +90,7 @@ def test_against_a_python_loop(loop):
     assert result.status.dtype == result.step.dtype == jnp.int32
 
 
-@pytest.mark.parametrize("max_steps", [0, 4, 60])
+@pytest.mark.parametrize("max_steps", [0, slow(4), 60])
 def test_while_equals_scan(max_steps):
     solver, problem = NoisyDescent(noise=0.01, tolerance=0.05), descent()
     results = [run(solver, problem, key=KEY, max_steps=max_steps, loop=loop) for loop in LOOPS]
@@ -176,6 +177,7 @@ def test_nan_at_the_start_is_reported(loop, max_steps):
     assert result.status == Status.NONFINITE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
 def test_one_bad_lane_leaves_the_others_unchanged(loop):
     goals, poisons = jnp.array([5.0, 50.0, 2.0, 5.0, 0.0]), jnp.array([-1, -1, -1, 2, -1])

@@ -24,6 +24,13 @@ def name_of(path: Path) -> str:
 
 # Examples that take a second of work or more, nearly all of it compilation.
 SLOW = {
+    "kernels.sweep",
+    "lab.attacks.base",
+    "lab.worlds.lower_bound_world",
+    "likelihood.davidson",
+    "oracles.base",
+    "preferences.data",
+    "preferences.table_check",
     "_iterate",
     "algorithms._best_of_n",
     "algorithms._condition_number",

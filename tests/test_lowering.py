@@ -9,7 +9,7 @@ import pytest
 from jax import export
 from numpy_worlds import numpy_mdp
 from representatives import REPRESENTATIVES
-from slow_parameters import slow_where
+from slow_parameters import slow_but_few, slow_where
 
 from robust_rlhf_jax.lab.attacks import ATTACKS
 from robust_rlhf_jax.lab.methods import ALGORITHMS, METHODS
@@ -64,14 +64,14 @@ def test_methods(name):
 
 @platforms
 @pytest.mark.parametrize(
-    "name", slow_where(lambda name: name not in ("fit_reward", "sever", "cdpo"), REWARD_ESTIMATORS)
+    "name", slow_where(lambda name: name not in ("fit_reward", "cdpo"), REWARD_ESTIMATORS)
 )
 def test_reward_estimators(name, platform):
     check(platform, lambda x, o, e: REWARD_ESTIMATORS[name](x, o, e, radius=2.0).theta, X, LABELS, EPSILON)
 
 
 @platforms
-@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize("name", slow_but_few(ATTACKS, 3))
 def test_attacks(name, platform):
     check(platform, lambda data, e: ATTACKS[name](KEY, data, e, MDP).labels, pairs(), EPSILON)
 

@@ -8,9 +8,6 @@ from pathlib import Path
 import pytest
 
 WHY = "the notebooks need jupytext, nbclient and ipykernel: pip install 'robust-rlhf-jax[test]'"
-pytest.importorskip("jupytext", reason=WHY)
-pytest.importorskip("nbclient", reason=WHY)
-pytest.importorskip("ipykernel", reason=WHY)
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "notebooks"
@@ -19,6 +16,9 @@ NOTEBOOKS = sorted(FOLDER.glob("*.py"))
 
 @pytest.fixture
 def pages(monkeypatch):
+    # Here: to import them takes a second, in each worker that collects the tests.
+    for package in ("jupytext", "nbclient", "ipykernel"):
+        pytest.importorskip(package, reason=WHY)
     monkeypatch.setenv("NOTEBOOK_SMOKE", "1")
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.syspath_prepend(str(ROOT / "docs" / "tools"))

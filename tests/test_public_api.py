@@ -111,6 +111,7 @@ print(sorted(heavy & set(sys.modules)), sorted(changed), jax.numpy.zeros(()).dty
     assert done.stdout.strip() == "[] [] float32"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", slow_but_few(["attacks", "diagnostics", "rivals", "worlds"], 1))
 def test_the_laboratory_is_imported_when_it_is_asked_for(name):
     code = f"import robust_rlhf_jax as r; print(r.{name} is __import__('sys').modules['robust_rlhf_jax.lab.{name}'])"

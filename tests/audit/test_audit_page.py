@@ -39,8 +39,14 @@ def page_of(folder, fault="label", damage=None, share=0.05):
     return render_audit(audited, audit_record(audited), title=f"pairs{damage or ''}"), found
 
 
-def test_the_page_shows_the_worst_pairs_with_their_texts(tmp_path):
-    page, found = page_of(tmp_path)
+@pytest.fixture(scope="module")
+def plain_page(tmp_path_factory):
+    """(page, findings) of flipped labels."""
+    return page_of(tmp_path_factory.mktemp("page"))
+
+
+def test_the_page_shows_the_worst_pairs_with_their_texts(plain_page):
+    page, found = plain_page
     worst = found.worst()[0]
     assert f"Row {worst + 1}<" in page
     at = unpacked(page)["pairs"][0]["at"]
@@ -74,8 +80,8 @@ def test_texts_keep_what_people_write(tmp_path):
     assert written.replace("\r", "") in unpacked(page)["pairs"][0]["chosen"]
 
 
-def test_the_page_needs_nothing_from_elsewhere(tmp_path):
-    page, _ = page_of(tmp_path)
+def test_the_page_needs_nothing_from_elsewhere(plain_page):
+    page, _ = plain_page
     assert not re.search(r"(src|href)=[\"']?(https?:|//)", page)
     assert "default-src 'none'" in page
 
@@ -97,9 +103,9 @@ def test_the_page_says_which_flagged_pairs_suspects_csv_has(tmp_path, fault, sha
 
 
 @pytest.mark.parametrize("place", ["body", ".scroll th:first-child", ".pair header > *"])
-def test_long_names_of_raters_issues_and_features_are_broken(tmp_path, place):
+def test_long_names_of_raters_issues_and_features_are_broken(plain_page, place):
     """An address of 90 characters in the first column, which stays in view, hid the others on a phone."""
-    rules = re.findall(rf"(?m)^{re.escape(place)} {{([^}}]*)}}", page_of(tmp_path)[0])
+    rules = re.findall(rf"(?m)^{re.escape(place)} {{([^}}]*)}}", plain_page[0])
     assert any("overflow-wrap: " in rule for rule in rules)
 
 
@@ -126,8 +132,8 @@ def test_all_flagged_pairs_are_there(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("most", [100_000, 3_000, 300])
-def test_flagged_pairs_take_no_more_room_than_given(tmp_path, most):
-    _, found = page_of(tmp_path)
+def test_flagged_pairs_take_no_more_room_than_given(plain_page, most):
+    _, found = plain_page
     packed = pack_flagged(found, None, most)
     assert len(packed.text) <= most
     assert packed.count == len(json.loads(zlib.decompress(base64.b64decode(packed.text)))["pairs"])

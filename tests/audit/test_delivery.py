@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from slow_parameters import slow
 from text_pairs import made_up_fit
 
 from robust_rlhf_jax.audit.config import Writing
@@ -52,7 +53,7 @@ def read_back(path, form):
     return pd.read_json(path, lines=True, dtype={"id": str}, precise_float=True)
 
 
-@pytest.fixture(params=["csv", "jsonl", "parquet", "arrow"])
+@pytest.fixture(params=["csv", slow("jsonl"), "parquet", slow("arrow")])
 def form(request):
     return request.param
 

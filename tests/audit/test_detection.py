@@ -2,6 +2,7 @@ import jax
 import numpy as np
 import pytest
 from sklearn import metrics
+from slow_parameters import slow
 
 from robust_rlhf_jax.audit import average_precision, precision, precision_recall_curve, recall
 
@@ -52,6 +53,7 @@ def test_tied_scores_do_not_depend_on_the_order_of_rows():
     )
 
 
+@pytest.mark.slow
 def test_all_scores_tied_give_the_base_rate():
     corrupt = np.array([True, False, False, False])
     assert float(average_precision(np.zeros(4, np.float32), corrupt)) == 0.25
@@ -71,7 +73,7 @@ def test_shapes_must_agree(function):
         function(np.zeros(3), np.zeros(4, bool))
 
 
-@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.uint32, np.float16])
+@pytest.mark.parametrize("dtype", [bool, np.int8, slow(np.uint8), slow(np.uint32), np.float16])
 def test_the_type_of_scores_and_of_masks_plays_no_part(dtype):
     rng = np.random.default_rng(0)
     corrupt = rng.uniform(size=600) < 0.5  # more than a byte counts

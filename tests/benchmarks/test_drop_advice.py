@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from slow_parameters import slow
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def test_no_person_of_a_file_is_among_its_fresh_pairs(study, shared):
     assert len(np.unique(file.pairs.groups)) >= 10
 
 
-@pytest.mark.parametrize("attack", [None, "random", "confident", "near_varied", "mimicry"])
+@pytest.mark.parametrize("attack", [None, slow("random"), slow("confident"), "near_varied", slow("mimicry")])
 def test_texts_have_as_many_pairs_as_were_asked_for(study, shared, attack, monkeypatch):
     monkeypatch.setattr("advised_files.FRESH", 50)
     file = study.file_of("texts", 120, attack, 0.1, 0, shared)

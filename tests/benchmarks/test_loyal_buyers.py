@@ -21,6 +21,7 @@ def repeats(study, panel):
     return (bought[:, 1:] == bought[:, :-1]).all(axis=2).mean()
 
 
+@pytest.mark.slow
 def test_loyal_people_buy_the_same_brand_again(study):
     order = [repeats(study, study.PANELS[name]) for name in ("habits", "loyal", "hardly ever change")]
     assert order == sorted(order)

@@ -55,6 +55,7 @@ def test_labels_of_the_minority_are_drawn_from_its_reward(limit):
     assert abs(np.sum(one) / len(of) - mean) < 5 * error
 
 
+@pytest.mark.slow
 def test_the_strongest_feature_is_reversed(limit):
     rng = np.random.default_rng(2)
     x = rng.normal(size=(4000, 2)) * np.array([1.0, 10.0])

@@ -28,6 +28,7 @@ def arguments(pairs):
     return {(prompt, text) for prompt, *texts in pairs for text in texts}
 
 
+@pytest.mark.slow
 def test_no_argument_is_trained_on_and_tested(files):
     votes = files.draw(0)
     audited = {files.pair_of(row) for row in votes.audited}

@@ -1,12 +1,12 @@
 """A file in which something was changed is not read as if nothing had been."""
 
 import pytest
-from wild import BY_NAME, CASES, reading, worlds
+from wild import BY_NAME, CASES, few_fast, reading, worlds
 from wild.truths import read_votes
 
 from robust_rlhf_jax.io import load_pairs
 
-READABLE = [case.name for case in CASES if case.flags is not None]
+READABLE = few_fast(case for case in CASES if case.flags is not None)
 
 
 def read(case, folder, items=None, shift=""):

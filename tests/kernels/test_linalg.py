@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from slow_parameters import slow
 
 from robust_rlhf_jax.kernels import linalg
 
@@ -172,7 +173,7 @@ def test_the_default_tolerance_is_that_of_the_dtype_and_size(x64):
         assert pseudo_inverse_root(jnp.diag(jnp.asarray([share * least, 1.0, 1.0, 1.0])))[2] == rank
 
 
-@pytest.mark.parametrize("d", [1, 255, 256, 257, 300])
+@pytest.mark.parametrize("d", [1, 255, slow(256), 257, slow(300)])
 def test_a_weighted_gram_is_numpys_and_symmetric_to_the_bit(d):
     rng = np.random.default_rng(d)
     x, weights = rng.normal(size=(40, d)).astype(np.float32), rng.random(40).astype(np.float32)
@@ -184,7 +185,7 @@ def test_a_weighted_gram_is_numpys_and_symmetric_to_the_bit(d):
         np.testing.assert_array_equal(found[:half, half:], found[half:, :half].T)
 
 
-@pytest.mark.parametrize(("n", "d"), [(1, 3), (7, 2**18 + 1), (1_500, 600), (1_747, 600)])
+@pytest.mark.parametrize(("n", "d"), [(1, 3), (7, 2**18 + 1), slow(1_500, 600), (1_747, 600)])
 def test_weighted_squares_are_the_diagonal_of_the_gram_matrix(n, d):
     """Blocks that hold every row, one row, a whole number of times all rows, and not."""
     rng = np.random.default_rng(n)

@@ -7,6 +7,7 @@ import pytest
 import scipy.special
 from hypothesis import given
 from hypothesis import strategies as st
+from slow_parameters import slow
 
 from robust_rlhf_jax.kernels import logistic
 
@@ -52,7 +53,7 @@ def oracle(theta, x, labels, weights):
     return each, weights @ each / total, gradient / total, hessian / total
 
 
-@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("wide", [slow(False), True])
 def test_against_scipy(sample, wide):
     each, mean, gradient, hessian = oracle(*sample)
     tolerance = TOLERANCE[wide]

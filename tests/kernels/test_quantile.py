@@ -184,7 +184,9 @@ def test_quantiles_batch():
     rng = np.random.default_rng(3)
     x = rng.normal(size=(4, 50)).astype(np.float32)
     mass = np.array([1.0, 10.0, 25.0, 51.0], np.float32)
-    found = jax.vmap(upper_threshold, in_axes=(0, None, 0))(jnp.asarray(x), jnp.ones(50), jnp.asarray(mass))
+    found = jax.jit(jax.vmap(upper_threshold, in_axes=(0, None, 0)))(
+        jnp.asarray(x), jnp.ones(50), jnp.asarray(mass)
+    )
     expected = [sorted_threshold(row, np.ones(50), m) for row, m in zip(x, mass, strict=True)]
     np.testing.assert_array_equal(found, expected)
 

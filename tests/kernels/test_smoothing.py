@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.stats
+from slow_parameters import slow
 
 from robust_rlhf_jax.kernels.smoothing import DIRECTIONS, TRUNCATION, sample_directions, smoothed_gradient
 
@@ -30,7 +31,7 @@ def quadratic(theta):
 
 @pytest.mark.parametrize("directions", DIRECTIONS)
 @pytest.mark.parametrize("antithetic", [False, True])
-@pytest.mark.parametrize(("f", "slope"), [(linear, SLOPE), (quadratic, MATRIX @ THETA)])
+@pytest.mark.parametrize(("f", "slope"), [slow(linear, SLOPE), (quadratic, MATRIX @ THETA)])
 def test_mean_is_the_gradient(f, slope, directions, antithetic, x64):
     def once(key):
         return smoothed_gradient(
@@ -185,6 +186,7 @@ def test_truncated_directions_are_scaled_to_unit_variance(x64):
     np.testing.assert_allclose(found, raw / scipy.stats.truncnorm(*limits).std(), rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_orthogonal_directions_have_the_lengths_of_normal_vectors(x64):
     u = np.asarray(sample_directions(jax.random.key(6), 4000, 4, "orthogonal", jnp.float64))
     assert scipy.stats.kstest(np.sum(u**2, axis=1), scipy.stats.chi2(4).cdf).pvalue > 1e-3
@@ -194,10 +196,8 @@ def test_orthogonal_directions_have_the_lengths_of_normal_vectors(x64):
 def test_directions_are_normal_unless_another_kind_is_named():
     key = jax.random.key(7)
     np.testing.assert_array_equal(sample_directions(key, 5, K), jax.random.normal(key, (5, K)))
-    plain = smoothed_gradient(linear, jnp.zeros(K), key, smoothing_std=0.5, n_directions=5)
-    named = smoothed_gradient(
-        linear, jnp.zeros(K), key, smoothing_std=0.5, n_directions=5, directions="normal"
-    )
+    plain = gradient_of(linear, jnp.zeros(K), key, smoothing_std=0.5, n_directions=5)
+    named = gradient_of(linear, jnp.zeros(K), key, smoothing_std=0.5, n_directions=5, directions="normal")
     np.testing.assert_array_equal(plain.gradient, named.gradient)
 
 

@@ -290,6 +290,7 @@ def test_weights_of_other_rows_are_refused():
             score(x[:, :1], jnp.ones((6, 1)))
 
 
+@pytest.mark.slow
 def test_the_bound_starts_from_a_matrix_whose_law_no_rotation_changes(monkeypatch, x64):
     """A random symmetric matrix: normal entries, of variance 1 on the diagonal and ½ off it."""
     starts = []

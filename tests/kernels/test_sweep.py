@@ -4,11 +4,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from slow_parameters import slow
 
 from robust_rlhf_jax.kernels.sweep import inverses
 
 
-@pytest.mark.parametrize(("n", "d"), [(1, 1), (7, 2), (50, 9), (5, 16), (5, 17), (4, 33), (3, 40), (3, 64)])
+@pytest.mark.parametrize(
+    ("n", "d"), [(1, 1), (7, 2), (50, 9), slow(5, 16), (5, 17), slow(4, 33), slow(3, 40), (3, 64)]
+)
 def test_the_inverse_and_the_log_determinant(n, d):
     rng = np.random.default_rng(d)
     half = rng.normal(size=(n, d, d + 4))
@@ -38,13 +41,13 @@ def test_columns_of_other_units_keep_their_digits(d):
     rng = np.random.default_rng(d)
     matrix = np.corrcoef(rng.normal(size=(d, 4 * d)))
     units = np.diag(10.0 ** rng.permutation(np.linspace(-4, 6, d)))
-    found, _ = inverses(jnp.float32(units @ matrix @ units))
+    found, _ = jax.jit(inverses)(jnp.float32(units @ matrix @ units))
     np.testing.assert_allclose(
         units @ np.asarray(found, float) @ units, np.linalg.inv(matrix), rtol=1e-5, atol=1e-6
     )
 
 
-@pytest.mark.parametrize("d", [17, 33, 64])
+@pytest.mark.parametrize("d", [17, slow(33), slow(64)])
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.8])
 def test_nearly_singular_matrices_keep_the_digits_that_a_sweep_keeps(d, share):
     """Eigenvalues 1 and 1e-5, as of people who differ in few directions: blocks on the diagonal are as bad."""

@@ -9,6 +9,7 @@ import scipy.optimize
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
+from slow_parameters import slow
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.likelihood import calibrated_zeta, confidence_set, ellipsoid
@@ -45,8 +46,8 @@ def slsqp(y, start, x, labels, floor, radius):
     ).x  # fmt: skip
 
 
-@pytest.mark.parametrize("radius", [0.8, 5.0])
-@pytest.mark.parametrize("zeta", [0.003, 0.02, 0.2])
+@pytest.mark.parametrize("radius", [0.8, slow(5.0)])
+@pytest.mark.parametrize("zeta", [0.003, slow(0.02), 0.2])
 @pytest.mark.parametrize("distance", [0.3, 3.0, 30.0])
 def test_projection_is_that_of_scipy(radius, zeta, distance, x64):
     x, labels, rng = sample(int(1000 * zeta + distance))

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from slow_parameters import slow
 
 from robust_rlhf_jax.likelihood.geometry import dense_geometry, wide_geometry
 from robust_rlhf_jax.likelihood.logistic_regression import SAMPLED_ROWS, STRIDE
@@ -51,7 +52,7 @@ def test_a_sample_of_the_rows_gives_the_moment_unless_it_misses_a_column(x64):
 
 
 @pytest.mark.parametrize("describe", [dense_geometry, wide_geometry])
-@pytest.mark.parametrize("whiten", [True, False])
+@pytest.mark.parametrize("whiten", [True, slow(False)])
 def test_rows_are_described_alike_with_and_without_a_moment(describe, whiten, x64):
     """Beside NumPy, rows of one length: root mean square, rank, Mahalanobis lengths, the projector or the projected."""
     rng = np.random.default_rng(0)

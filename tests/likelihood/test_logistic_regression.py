@@ -10,6 +10,7 @@ import pytest
 import scipy.optimize
 import scipy.special
 from sklearn.linear_model import LogisticRegression
+from slow_parameters import slow
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels.rounding import rounding_of
@@ -54,7 +55,7 @@ def sample(n=200, k=4, seed=0, scale=1.0):
     return x, labels, rng.uniform(0.1, 1.0, n)
 
 
-@pytest.mark.parametrize(("wide", "tolerance"), [(False, 3e-4), (True, 1e-7)])
+@pytest.mark.parametrize(("wide", "tolerance"), [slow(False, 3e-4), (True, 1e-7)])
 def test_free_fit_is_that_of_scikit_learn(wide, tolerance):
     x, labels, weights = sample()
     model = LogisticRegression(C=1e12, fit_intercept=False, tol=1e-12, max_iter=10_000)
@@ -71,7 +72,7 @@ def test_free_fit_is_that_of_scikit_learn(wide, tolerance):
     assert 2 <= steps <= 25
 
 
-@pytest.mark.parametrize(("wide", "tolerance"), [(False, 1e-4), (True, 1e-6)])
+@pytest.mark.parametrize(("wide", "tolerance"), [slow(False, 1e-4), (True, 1e-6)])
 @pytest.mark.parametrize("share", [0.1, 0.6, 0.95])
 def test_binding_ball_against_scipy(wide, tolerance, share):
     x, labels, weights = sample(seed=1)

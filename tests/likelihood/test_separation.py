@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.special
+from slow_parameters import slow
 
 from robust_rlhf_jax.likelihood.separation import FLAT, FLAT_AT_MOST, all_won, some_direction_flat
 
 is_flat = jax.jit(some_direction_flat)
 
 
-@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.parametrize("columns", [slow(1), 3])
 def test_one_direction_of_sure_pairs_is_flat(columns):
     """However many others there are, of whose pairs the fit is not sure; rows of zeros have no direction."""
     x = np.eye(columns, dtype=np.float32)[np.arange(120) % columns]

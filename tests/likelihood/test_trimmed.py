@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.special
+from slow_parameters import slow
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.likelihood import trimmed_mle
@@ -189,7 +190,7 @@ def separating_program(x, labels):
     return -scipy.optimize.linprog(-won.sum(axis=0), -won, np.zeros(len(x)), bounds=bounds).fun
 
 
-@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("wide", [slow(False), True])
 @pytest.mark.parametrize("radius", [2.0, 100.0])
 def test_separable_labels_are_said_to_be(wide, radius):
     """Against HiGHS: labels without noise, with it, and with a column that decides each pair which shows it."""

@@ -88,6 +88,7 @@ def test_signed_features_in_float32_have_the_exact_occupancy(small_mdp, rotate_f
     assert_frequencies(count_pairs(states, actions, small_mdp), n, occupancy(small_mdp, policy))
 
 
+@pytest.mark.slow
 def test_any_number_of_blocks(small_mdp, random_policy, monkeypatch):
     """4,899 are 49 blocks of 100 less one: nothing is missing and no block repeats another."""
     monkeypatch.setattr(rollouts, "BLOCK", 100)

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from sklearn.covariance import MinCovDet
+from slow_parameters import slow
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels import spectral
@@ -31,8 +32,10 @@ def check_moments(found, sigma, rank, tolerance):
     np.testing.assert_allclose(np.trace(span), rank, rtol=100 * tolerance)
 
 
-@pytest.mark.parametrize(("wide", "tolerance"), [(False, 1e-5), (True, 1e-11)])
-@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize(
+    ("wide", "tolerance", "centred"),
+    [(False, 1e-5, False), slow(False, 1e-5, True), slow(True, 1e-11, False), (True, 1e-11, True)],
+)
 @pytest.mark.parametrize("rank", [5, 3])
 def test_covariance_without_corruption(wide, tolerance, centred, rank):
     rng = np.random.default_rng(8)
@@ -56,7 +59,7 @@ def relative_error(found, sigma):
     return np.abs(np.linalg.eigvalsh(root @ (np.asarray(found, float) - sigma) @ root.T)).max()
 
 
-@pytest.mark.parametrize("kind", ["spike", "point", "two_clusters", "far"])
+@pytest.mark.parametrize("kind", ["spike", slow("point"), slow("two_clusters"), slow("far")])
 def test_contaminated_covariance(kind):
     """Far below the empirical covariance, and of the order of the minimum covariance determinant."""
     mixing = np.random.default_rng(9).normal(size=(5, 5))

@@ -36,6 +36,7 @@ def test_the_budget_is_kept(epsilon):
     assert found.steps <= 16
 
 
+@pytest.mark.slow
 def test_too_much_corruption_is_reported():
     """A quarter of the rows is corrupt, a twentieth was declared, and the covariance says so."""
     x, _ = contaminated("spike", epsilon=0.25)
@@ -240,6 +241,7 @@ def test_rows_too_long_are_shortened_before_the_first_step_unless_all_are_truste
         np.testing.assert_allclose(found.top_eigenvalue, top, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_unnamed_options_are_no_slack_no_doubt_and_one_part(x64):
     x = jnp.asarray(contaminated("spike")[0])
     plain, named = filter_mean(x, EPSILON), filter_mean(x, EPSILON, slack=0.0, doubt=0.0)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from slow_parameters import slow
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels import running_moments, spectral
@@ -82,9 +83,11 @@ def many_wide_rows(known, kind, n=16_500, d=32):
 
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="an accelerator sums all rows at every step")
-@pytest.mark.parametrize(("wide", "tolerance"), [(False, 3e-4), (True, 1e-9)])
+@pytest.mark.parametrize(
+    ("wide", "tolerance", "known"),
+    [(False, 3e-4, True), slow(False, 3e-4, False), slow(True, 1e-9, True), (True, 1e-9, False)],
+)
 @pytest.mark.parametrize("kind", ["two_clusters", "far"])
-@pytest.mark.parametrize("known", [False, True])
 def test_many_wide_rows_against_an_independent_filter(known, kind, wide, tolerance):
     """Rows so many that a step only takes out of the sums what it removed, with a covariance far from I.
 
@@ -189,6 +192,7 @@ def test_a_filter_that_goes_on_is_the_independent_one(max_steps, x64):
     np.testing.assert_allclose(found, expected, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_slack_raises_the_level_that_a_known_covariance_gives(x64):
     """Rows twice as wide as was said: a slack of 4 calls them clean, one of 2 does not."""
     x = 2.0 * np.random.default_rng(17).normal(size=(400, 3))
@@ -276,6 +280,7 @@ def test_what_is_no_covariance_of_the_rows_is_refused(covariance, said):
         robust_mean(x, 0.1, covariance=covariance, splits=2)
 
 
+@pytest.mark.slow
 def test_a_traced_covariance_that_is_not_finite_gets_a_status():
     x = np.random.default_rng(14).normal(size=(20, 2)).astype(np.float32)
     found = jax.jit(lambda c: filter_mean(x, 0.1, covariance=c))(jnp.diag(jnp.array([1.0, jnp.nan])))

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from slow_parameters import slow
 
 from robust_rlhf_jax import (
     Pairs,
@@ -95,7 +96,7 @@ def test_double_precision_from_single(world, x64):
 @pytest.mark.parametrize(
     "name", ["push_features", "scale_features", "leverage_points", "corrupt_transitions"]
 )
-@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("own", [slow(False), True])
 def test_every_planted_feature_and_no_other(world, name, own, epsilon):
     mdp = with_reward_features(world[0]) if own else world[0]
     data = sample_preferences(jax.random.key(0), mdp, N)

@@ -90,12 +90,14 @@ def test_intervals_of_busy_raters_hold_the_truth_as_often_as_they_say():
     assert abs(np.mean(held) - 0.95) < 5 * np.sqrt(0.95 * 0.05 / np.size(held))
 
 
+@pytest.mark.slow
 def test_intervals_are_as_wide_as_those_of_a_normal_posterior():
     found = reliability(*busy(0, 6_000, raters=4)[:2], 4)
     np.testing.assert_allclose(found.high - found.low, 2 * 1.96 * found.error, rtol=0.02)
     np.testing.assert_allclose((found.high + found.low) / 2, found.mean, atol=0.002)
 
 
+@pytest.mark.slow
 def test_a_narrow_posterior_is_the_integral():
     m, who, _ = busy(0, 4_000, raters=4)
     found = reliability(m, who, 4)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from slow_parameters import slow
 
 from robust_rlhf_jax.rewards import coordinates
 
@@ -21,7 +22,7 @@ def pairs_of(x, labels=None, dtype=jnp.float32):
 
 
 @pytest.mark.parametrize("draw", [normal_pairs, rare_pairs, sparse_pairs])
-@pytest.mark.parametrize(("wide", "tolerance"), [(False, 1e-4), (True, 1e-11)])
+@pytest.mark.parametrize(("wide", "tolerance"), [slow(False, 1e-4), (True, 1e-11)])
 def test_the_second_moment_is_the_identity(draw, wide, tolerance):
     """Of the pairs whose options differ: among sparse ones some do not."""
     x, labels = draw(n=n)

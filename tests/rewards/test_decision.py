@@ -22,6 +22,11 @@ N = 400
 weigh = jax.jit(bootstrap_weights)
 
 
+@jax.jit
+def decided(judged, epsilon, overdispersion=1.0):
+    return decide(judged, epsilon, overdispersion, RobustFit())
+
+
 def likelihoods(leads, noise=0.5, seed=0):
     """[E, N]: row 0, and rows that are ahead of it by `leads` nats in all."""
     rng = np.random.default_rng(seed)
@@ -169,9 +174,7 @@ def explained(lead, needed, apart=0.2, noise=0.1):
     ],
 )
 def test_when_there_is_corruption(lead, needed, apart, epsilon, corrupt):
-    found = jax.jit(lambda e: decide(explained(lead, needed, apart), e, 1.0, RobustFit()))(
-        jnp.asarray(epsilon)
-    )
+    found = decided(explained(lead, needed, apart), epsilon)
     assert bool(found.corrupt) == corrupt
     np.testing.assert_allclose(found.evidence, [0.0, lead], atol=0.05)
     assert bool(found.admissible[0])
@@ -183,13 +186,13 @@ def test_when_there_is_corruption(lead, needed, apart, epsilon, corrupt):
 def test_a_reward_that_needs_more_than_honest_choices_seem_to_is_not_admissible(needed, admissible):
     """ε = .1, and twice the habit of .025 beyond it, however few pairs the reward convicts."""
     judged = explained(40.0, 0.1)._replace(needed=jnp.asarray([0.0, needed]))
-    found = decide(judged, jnp.asarray(0.1), 1.0, RobustFit())
+    found = decided(judged, 0.1)
     assert bool(found.admissible[1]) == bool(found.corrupt) == admissible
 
 
 def test_accuracy_at_stake():
     """P(right) − P(wrong) where they disagree: 2σ(1) − 1 on a fifth of the pairs."""
-    found = decide(explained(40.0, 0.1), jnp.asarray(0.1), 1.0, RobustFit())
+    found = decided(explained(40.0, 0.1), 0.1)
     np.testing.assert_allclose(found.at_stake, [0.0, 0.2 * (2 * scipy.special.expit(1.0) - 1)], rtol=1e-5)
 
 
@@ -206,9 +209,9 @@ def test_a_quality_that_features_miss_takes_from_the_evidence(corrupted, honest,
     nats = judged.dispersed + jnp.asarray([0.0, corrupted])
     given = [jnp.asarray(pair, jnp.float32) for pair in ([honest, 0.0], [1.0, recurs])]
     judged = judged._replace(alike=AlikeLabels(nats, *given))
-    found = decide(judged, jnp.asarray(0.1), 1.0, RobustFit())
+    found = decided(judged, 0.1)
     np.testing.assert_allclose(found.evidence, [-honest, left], atol=0.05)
     assert bool(found.corrupt) == (left > 7.0)
     # Raters are alike, or comparisons are: not both.
-    found = decide(judged, jnp.asarray(0.1), 2.0, RobustFit())
+    found = decided(judged, 0.1, 2.0)
     np.testing.assert_allclose(found.evidence[1], min(40.0 / 2, left), atol=0.05)

@@ -7,6 +7,7 @@ import pytest
 import scipy.optimize
 from scipy.special import expit
 from scipy.stats import betabinom, binom
+from slow_parameters import slow
 
 from robust_rlhf_jax import Pairs, fit_reward
 from robust_rlhf_jax.preferences import as_labelled
@@ -69,7 +70,7 @@ def by_loops(margins, number, most_odd):
     return value
 
 
-@pytest.mark.parametrize("most_odd", [0.0, 0.1, 0.2])
+@pytest.mark.parametrize("most_odd", [0.0, slow(0.1), 0.2])
 @pytest.mark.parametrize(("miss", "corrupt"), [(0.0, 0), (2.0, 0), (0.0, 9), (1.0, 9)])
 def test_comparison_by_comparison(x64, most_odd, miss, corrupt):
     margins, number = drawn(1, miss=miss, corrupt=corrupt)
@@ -80,7 +81,7 @@ def test_comparison_by_comparison(x64, most_odd, miss, corrupt):
     )
 
 
-@pytest.mark.parametrize("most", [0.0, 0.05, 0.3])
+@pytest.mark.parametrize("most", [0.0, slow(0.05), 0.3])
 @pytest.mark.parametrize("odd", [0, 3, 40])
 def test_the_share_of_odd_ones_is_the_likeliest(x64, most, odd):
     """Log likelihood ratios far beyond what an exponential holds, and none that says anything (0)."""
@@ -89,9 +90,12 @@ def test_the_share_of_odd_ones_is_the_likeliest(x64, most, odd):
     shares = np.linspace(0, most, 20_001)
     with np.errstate(divide="ignore"):
         expected = max(np.sum(np.logaddexp(np.log1p(-s), np.log(s) + odds)) for s in shares)
-    np.testing.assert_allclose(gained_by_odd_ones(jnp.asarray(odds), most), expected, rtol=1e-5, atol=1e-3)
+    np.testing.assert_allclose(
+        jax.jit(gained_by_odd_ones)(jnp.asarray(odds), most), expected, rtol=1e-5, atol=1e-3
+    )
 
 
+@pytest.mark.slow
 def test_in_single_precision():
     """Comparisons of up to 50,000 pairs to a hundredth of a nat per thousand pairs."""
     rng = np.random.default_rng(0)

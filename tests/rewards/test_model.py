@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
+from slow_parameters import slow
 
 from robust_rlhf_jax import Pairs, fit_reward
 from robust_rlhf_jax._iterate import Status
@@ -79,7 +80,7 @@ EVIDENCE = {
 }
 
 
-@pytest.mark.parametrize("shape", [(), (4,), (2, 5)])
+@pytest.mark.parametrize("shape", [(), slow((4,)), (2, 5)])
 def test_rewards_and_probabilities(shape):
     rng = np.random.default_rng(1)
     first, second = rng.normal(size=(2, *shape, 3)).astype(np.float32)

@@ -175,6 +175,7 @@ def test_a_row_of_a_frame_is_taken_by_its_names():
     np.testing.assert_array_equal(pays.reward(unnamed), pays.reward(FEATURES[0, 0]))
 
 
+@pytest.mark.slow
 def test_lists_of_frames_and_of_rows_are_taken_by_their_names():
     pays, turned = model(names=NAMES), [side[["size", "price", "time"]] for side in (FIRST, SECOND)]
     np.testing.assert_array_equal(pays.reward(turned), pays.reward(FEATURES))

@@ -7,6 +7,7 @@ import pytest
 import scipy.optimize
 import scipy.special
 from sklearn.linear_model import LogisticRegression
+from slow_parameters import slow
 
 from robust_rlhf_jax.rewards.config import RobustFit
 from robust_rlhf_jax.rewards.coordinates import unit_free
@@ -45,7 +46,7 @@ def evidence(log_strength, y, penalty):
 
 
 @pytest.mark.parametrize("draw", [normal_pairs, sparse_pairs])
-@pytest.mark.parametrize("n", [60, 300])
+@pytest.mark.parametrize("n", [slow(60), 300])
 def test_the_strength_maximises_the_evidence(draw, n, x64):
     """The fixed point leaves out how the curvature changes with λ: near the maximum, in value and in place."""
     x, labels = draw(0, n)
@@ -80,6 +81,7 @@ def test_labels_that_a_reward_separates_have_a_bounded_length():
     assert np.isfinite(fit.t).all()
 
 
+@pytest.mark.slow
 def test_labels_by_a_coin_leave_next_to_nothing():
     x, _ = normal_pairs(0)
     labels = np.where(np.arange(len(x)) % 2, 1.0, -1.0)

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 import scipy.optimize
-from slow_parameters import slow_but_few
+from slow_parameters import slow, slow_but_few
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.audit import audit, flag, suspicion_scores
@@ -21,7 +21,7 @@ from robust_rlhf_jax.rewards.registry import EMPHASIS, ESTIMATORS, REWARD_ESTIMA
 RADIUS = 5.0
 KEY = jax.random.key(0)
 RIVALS = tuple(name for name, entry in ESTIMATORS.items() if entry.rival)
-rivals = pytest.mark.parametrize("name", slow_but_few(RIVALS, 3))
+rivals = pytest.mark.parametrize("name", slow_but_few(RIVALS, 2))
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,7 @@ def test_no_corruption_to_expect_is_maximum_likelihood(name, fits, x64):
         np.testing.assert_allclose(found.weights, 1.0)
 
 
-@pytest.mark.parametrize("name", ["maximum_likelihood", *slow_but_few(RIVALS, 3)])
+@pytest.mark.parametrize("name", ["maximum_likelihood", *slow_but_few(RIVALS, 2)])
 def test_suspicion_is_the_surprise_of_labels_where_the_table_says_so(name, fits, x64):
     x, y = (part[0] for part in batch(2))
     fit = fits[name][0](x, y, 0.1)
@@ -127,7 +127,7 @@ def test_suspicion_is_the_surprise_of_labels_where_the_table_says_so(name, fits,
     assert np.allclose(fit.suspicion, surprise, rtol=1e-9) == ESTIMATORS[name].by_surprise
 
 
-@pytest.mark.parametrize("name", ["cdpo", "rdpo"])
+@pytest.mark.parametrize("name", ["cdpo", slow("rdpo")])
 def test_losses_that_know_the_flips_have_their_papers_minimum(name, fits, x64):
     """Over the ball, by sequential quadratic programming: mixtures of ℓ(m) and ℓ(−m)."""
     x, y = (part[0] for part in batch(2))

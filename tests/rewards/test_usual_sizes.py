@@ -78,6 +78,7 @@ def test_what_is_traced_beside_x_is_not_filled():
     np.testing.assert_allclose(weighed, jnp.stack([plain, plain]), rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_what_was_put_on_a_device_is_not_filled():
     x, labels = (jnp.float32(part) for part in normal_pairs(4, 300))
     assert rows_to_fill(x, labels, None) == 20

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.special
+from slow_parameters import slow
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.rewards import wide_fit
@@ -43,7 +44,7 @@ def reference(rows, weights, _, precision):
 
 
 @pytest.mark.parametrize("given", KINDS)
-@pytest.mark.parametrize(("wide", "tolerance"), [(False, 2e-3), (True, 1e-6)])
+@pytest.mark.parametrize(("wide", "tolerance"), [slow(False, 2e-3), (True, 1e-6)])
 def test_weighted_with_a_prior_equals_scipy(given, wide, tolerance):
     with jax.enable_x64(wide):
         stated = problem(jnp.float64 if wide else jnp.float32, **given)

@@ -27,6 +27,7 @@ def test_what_is_written_is_read(tmp_path, dtype):
         np.testing.assert_array_equal(found.groups, GROUPS)
 
 
+@pytest.mark.slow
 def test_names_of_many_shards_are_in_order(tmp_path, monkeypatch):
     x = np.ones((100_001, 1), np.float16)
     source = GeneratedSource(lambda: iter([x]))

@@ -62,10 +62,15 @@ def test_honest_pairs_of_any_kind_have_scores_and_hardly_a_flag(honest, name):
     assert issue.summary.endswith(".")
 
 
+@pytest.fixture(scope="module")
+def rated(tmp_path_factory):
+    return texts_of_raters(tmp_path_factory.mktemp("pairs"))
+
+
 @pytest.mark.parametrize("name", ISSUES)
-def test_flagged_pairs_are_explained_and_nothing_is_changed(tmp_path, name):
+def test_flagged_pairs_are_explained_and_nothing_is_changed(rated, name):
     """In a file of all that is wrong at once: equal sides, a pair and its reverse, flipped labels, ties."""
-    pairs = batch_of(tmp_path, None, 0.0)[0].pairs
+    pairs = rated
     texts = [list(side) for side in (pairs.texts.prompt, pairs.texts.chosen, pairs.texts.rejected)]
     texts[1][3] = texts[2][3]
     for side, other in zip(texts, (texts[0], texts[2], texts[1]), strict=True):

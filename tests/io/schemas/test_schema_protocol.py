@@ -14,9 +14,9 @@ NAMES = [schema.NAME for schema in SCHEMAS]
 
 @pytest.fixture(scope="module")
 def recognised(tmp_path_factory):
-    """Schema -> invented files that it is the first to recognise."""
+    """Schema -> invented files that it is the first to recognise, of those that the fast tests read."""
     found = {}
-    for case in wild.CASES:
+    for case in (wild.BY_NAME[name] for name in wild.few_fast() if isinstance(name, str)):
         try:
             table = read_table(case.write(tmp_path_factory.mktemp("files")))
         except ValueError:  # a file that a reader must ask about, before its columns matter

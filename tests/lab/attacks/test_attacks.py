@@ -22,7 +22,7 @@ from robust_rlhf_jax.lab.attacks import (
 from robust_rlhf_jax.lab.attacks.listed import conduct_of
 from robust_rlhf_jax.mdp import LinearMDP, occupancy, optimal_policy, optimal_state_values
 
-names = pytest.mark.parametrize("name", slow_but_few(ATTACKS, 4))
+names = pytest.mark.parametrize("name", slow_but_few(ATTACKS, 3, slow=lambda name: "adaptive" in name))
 # The contract does not depend on how long an attack searches.
 SHORT = {
     "adaptive": partial(adaptive, steps=2),
@@ -38,9 +38,9 @@ FIELDS = ("states", "actions", "features", "labels")
 AT_MOST = [name for name, attack in ATTACKS.items() if conduct_of(attack).at_most]
 exact_names = pytest.mark.parametrize(
     "name",
-    slow_but_few([name for name in ATTACKS if name not in AT_MOST], slow=lambda name: "adaptive_" in name),
+    slow_but_few([name for name in ATTACKS if name not in AT_MOST], 3, slow=lambda name: "adaptive_" in name),
 )
-at_most_names = pytest.mark.parametrize("name", slow_but_few(AT_MOST))
+at_most_names = pytest.mark.parametrize("name", slow_but_few(AT_MOST, 3))
 COUNTS = (0, 1, 7, 10, 28, 29, 30, 35, 49)
 
 
@@ -296,6 +296,7 @@ def test_corrupted_transitions(rotated, world, rotate_features):
     np.testing.assert_array_equal(other.states[..., 0], data.states[..., 0])
 
 
+@pytest.mark.slow
 def test_null_directions_are_not_planted(world):
     """With a column of zeros the smallest eigenvalue is null, and no data could ever confirm it."""
     mdp, data = world

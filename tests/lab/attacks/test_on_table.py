@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from slow_parameters import slow_but_few
+from slow_parameters import slow, slow_but_few
 
 from robust_rlhf_jax import changed_pairs, sample_preferences
 from robust_rlhf_jax.algorithms import standard
@@ -85,7 +85,7 @@ def reachable(mdp, data: PreferenceData, rows):
     "name",
     slow_but_few((*ON_TABLE, "goal_haters"), 1, slow=lambda name: name.startswith("adaptive")),
 )
-@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("own", [slow(False), True])
 def test_the_table_contradicts_none(name, own, world, split_world):
     """Neither kind of features, in either world; each step can happen, and the budget is kept."""
     mdp, data = split_world if own else world

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from slow_parameters import slow_but_few
 
 from robust_rlhf_jax.lab import benchmark
 from robust_rlhf_jax.lab.benchmark import command, explain
@@ -307,7 +308,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("code", BROKEN)
+@pytest.mark.parametrize("code", slow_but_few(BROKEN, 3))
 def test_a_plug_in_that_fails_is_named_in_one_sentence(code, tmp_path):
     plug = tmp_path / "mine.py"
     plug.write_text(code + "\nATTACKS = (boom,)\n", encoding="utf-8")

@@ -35,6 +35,7 @@ def test_moment_is_the_sum_over_all_trajectories(x64, make_mdp, random_policy):
     np.testing.assert_allclose(found, enumerated_moment(mdp, policy), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_moment_of_a_mixture_is_the_mixture_of_moments(small_mdp64, random_policy):
     policies = jnp.stack([random_policy(small_mdp64, seed) for seed in range(2)])
     weights = jnp.array([0.3, 0.7])

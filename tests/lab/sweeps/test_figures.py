@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from matplotlib import image
 from matplotlib.colors import to_rgb
+from slow_parameters import slow
 
 from robust_rlhf_jax.lab.methods import METHODS
 from robust_rlhf_jax.lab.sweeps import figures
@@ -61,6 +62,7 @@ def test_a_breakdown_is_drawn_at_the_worst(rows, tmp_path):
     assert shows(broken, "standard")
 
 
+@pytest.mark.slow
 def test_a_cell_that_did_not_converge_is_drawn_hollow_with_a_line_below(rows, tmp_path):
     few = [row | {"status": "converged"} for row in rows if row["family"] == "chain"]
     clean = pixels(few, tmp_path / "clean.png")
@@ -71,7 +73,9 @@ def test_a_cell_that_did_not_converge_is_drawn_hollow_with_a_line_below(rows, tm
     assert failed[foot].min() < 0.6
 
 
-@pytest.mark.parametrize("algorithms", [("standard", "robust_policy", "clean_reference"), tuple(METHODS)])
+@pytest.mark.parametrize(
+    "algorithms", [("standard", "robust_policy", "clean_reference"), slow(tuple(METHODS))]
+)
 def test_a_legend_wider_than_the_panels_takes_more_rows(algorithms, rows, tmp_path):
     """Its entries stand within the picture, whose borders stay white, and none of them on a panel."""
     one = [row | {"normalised_gap": 0.5} for row in rows if row["family"] == "chain"]

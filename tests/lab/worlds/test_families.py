@@ -47,6 +47,7 @@ def test_walls_are_never_entered(grid):
     assert np.asarray(occupancy(grid, uniform_policy(grid)))[:, walls].max() == 0.0
 
 
+@pytest.mark.slow
 def test_gridworld_starts_bottom_left_and_the_goal_is_worth_reaching(grid):
     rows, columns = np.divmod(np.flatnonzero(np.asarray(grid.initial_distribution)), 50)
     assert rows.min() >= 40
