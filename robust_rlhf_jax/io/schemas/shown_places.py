@@ -82,7 +82,7 @@ def _that_says_where(
         return None
     named = suffixes(sides)
     places = bool(said & PLACES) and not PLACES & {*named}
-    orders = {"".join(named), " ".join(named), ", ".join(named), ",".join(named)}
+    orders = {mark.join(order) for order in (named, named[::-1]) for mark in ("", " ", ",", ", ", "/")}
     for column in (name for name in table.names if name not in taken):
         plain, cells = plain_name(column), {word(c) for c in table.some(column) if not is_missing(c)}
         turned = TURNED.match(plain) and {*map(yes_or_no, cells)} in ({True, False}, {True})
@@ -91,7 +91,8 @@ def _that_says_where(
         if len(cells) != 2 or not places:
             continue
         one_of = SHOWN.match(plain) and {*map(value, cells)} == {1.0, -1.0}
-        order = ORDERED.match(plain) and cells & orders
+        # Whatever it is called, a column that holds both orders.
+        order = cells <= orders or (ORDERED.match(plain) and cells & orders)
         if one_of or order or _places_one(plain, cells, sides):
             return column
     return None

@@ -25,6 +25,7 @@ CASES = (
     Case("places_turned", turned("swapped", True, False), **ASKED),
     Case("places_turned_in_numbers", turned("is_flipped", 0, 1), stores.table(), **ASKED),
     Case("places_in_order", turned("display_order", "AB", "BA"), stores.table(), **ASKED),
+    Case("places_in_order_by_another_name", turned("randomization", "a-b", "b-a"), stores.table(), **ASKED),
     Case("places_of_one", turned("shown_first", "b", "a"), stores.parquet(), **ASKED),
     Case("places_of_the_left_one", turned("left_response", "response_b", "response_a"), **ASKED),
 )
@@ -47,6 +48,7 @@ CASES = (
         (("response_a", "response_b"), ("A", "B"), {"order": ("AB", "BA")}),
         (("response_a", "response_b"), ("left", "right"), {"order": (3, 7)}),
         (("response_a", "response_b"), ("A", "B"), {"swapped": ("no", "no")}),
+        (("response_a", "response_b"), ("left", "right"), {"arm": ("AB", "AC")}),
         (("left", "right"), ("left", "right"), {"order": ("LR", "RL")}),
         (("first", "second"), ("first", "second"), {}),
     ],
