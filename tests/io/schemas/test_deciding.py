@@ -214,6 +214,20 @@ def test_a_word_for_a_side_that_is_the_other_model_is_asked_about():
     assert load_pairs(rows, columns=told, featuriser="format").labels.tolist() == [1, 1, 1, -1, 1, 1]
 
 
+@pytest.mark.parametrize("names", [("system_left", "system_right"), ("left_model", "right_model")])
+@pytest.mark.parametrize("sides", [("left_response", "right_response"), ("answer left", "answer right")])
+def test_it_is_asked_about_where_names_begin_with_the_side(names, sides):
+    rows = [
+        {sides[0]: f"x {i}", sides[1]: f"y {i}", names[0]: "AB"[i % 2], names[1]: "BA"[i % 2], "winner": "A"}
+        for i in range(6)
+    ]
+    with pytest.raises(ValueError, match="which names a side and the model of the other side"):
+        load_pairs(rows, featuriser="format")
+    for row in rows:
+        row |= {names[0]: "m" + row[names[0]], names[1]: "m" + row[names[1]], "winner": "mA"}
+    assert load_pairs(rows, featuriser="format").labels.tolist() == [1, -1] * 3
+
+
 def of_numbered_ids(ids, label):
     return [
         {
