@@ -28,7 +28,7 @@ from .sides import (
 NAME = "two scored sides"
 ORDER = 100
 RANK = re.compile(rf"^(?:{'|'.join(RANK_KEYS)})$", re.I)
-SCORE = re.compile(rf"^(?:(?:.*_)?(?:score|rating|reward|overall_score)s?)$|{RANK.pattern}", re.I)
+SCORE = re.compile(rf"^(?:(?:.*_)?(?:score|rating|reward|overall_score|mos)s?)$|{RANK.pattern}", re.I)
 # Scores of which more is no better, or that are of the models; and what says of such a fault that it is absent.
 FAULT = (
     r"(?:toxic[a-z]*|harm(?!less|on)[a-z]*|risk[a-z]*|perplex[a-z]*|(?:log)?loss(?:es)?(?![a-z])|error(?!less)[a-z]*|"

@@ -65,6 +65,15 @@ def test_a_score_of_which_more_is_better_says_who_won(name):
     assert found.swapped.tolist() == [True, False] * 4
 
 
+@pytest.mark.parametrize("name", ["mos", "MOS", "naturalness_mos"])
+def test_mean_opinions_are_scores(name):
+    found = load_pairs(rows(**{f"{name}_a": (1.5, 3), f"{name}_b": (2, 2)}), featuriser="format")
+    assert found.swapped.tolist() == [True, False] * 4
+    if name == "mos":
+        rated = [{"prompt": f"p{i // 2}", "response": f"x {i}", "mos": 1 + (i % 4) % 3} for i in range(16)]
+        assert load_pairs(rated, featuriser="format").texts.chosen[:2] == ["x 1", "x 2"]
+
+
 def test_who_wrote_a_side_says_not_who_won():
     scores = {"score_a": (1, 3), "score_b": (2, 2)}
     for more in (
