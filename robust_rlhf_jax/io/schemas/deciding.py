@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import operator
 import re
 from collections import Counter
 from typing import Any
@@ -27,6 +28,8 @@ SCALES = (
     "pairwise_rating",
 )  # fmt: skip
 MODELS = ("model", "model_name", "generator", "system", "policy", "llm", "engine", "method", "variant", "bot")
+# What both sides may come from; of features called so, both sides may have the same.
+ARMS = ("arm", "condition", "treatment", "source", "author", "group")
 # Labels that may well be something else beside sides that are called chosen and rejected, where they are no words.
 STRENGTHS = (
     "strength", "preference_strength", "overall_preference", "labels", "annotation", "result", "comparison",
@@ -59,6 +62,8 @@ def _check_one_reading(table: Table, label: str, cells: list, sides: tuple[str, 
     """**Raises:** ValueError for a word for a side that is the name of the other side's model, or its id."""
     said = word_rule(sides).value
     models = [("model", *map(table.cells, names)) for names in _beside(table, sides, MODELS)]
+    arms = [("model", *map(table.cells, names)) for names in _beside(table, sides, ARMS)]
+    models += [arm for arm in arms if not any(map(operator.eq, *arm[1:]))]
     called = plain_name(label) in WINNERS_IDS
     ids = [] if called else [("id", *names) for names in _ids(table, label, cells, sides)]
     for what, first, second in (*models, *ids):
@@ -249,7 +254,7 @@ def resolved(
     if not unknown or all(is_number(w) for w in unknown):
         return cells
     texts = by_text and all(name in table.columns for name in sides)
-    for pair in (*_beside(table, sides, MODELS), *((sides,) if texts else ())):
+    for pair in (*_beside(table, sides, (*MODELS, *ARMS)), *((sides,) if texts else ())):
         first, second = (table.cells(name) for name in pair)
         made = [_which(cell, a, b, rule) for cell, a, b in zip(cells, first, second, strict=True)]
         found = sum(a in ("first", "second") and a != b for a, b in zip(made, cells, strict=True))
