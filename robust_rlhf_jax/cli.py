@@ -10,6 +10,7 @@ from typing import Any, Literal, NoReturn
 from robust_rlhf_jax import __version__
 from robust_rlhf_jax.audit.fail_if import ThresholdCrossed
 from robust_rlhf_jax.ray_connection import check_address
+from robust_rlhf_jax.refused_words import one_sentence
 from robust_rlhf_jax.terminal import flush_or_drop, harmless, harmless_errors, print_anything, wrapped_help
 from robust_rlhf_jax.unfinished import FULL
 
@@ -158,7 +159,7 @@ def _run(tyro: Any) -> None:
         "report": report,
     }
     commands = {name: one if name == "sweep" else without_none(one) for name, one in commands.items()}
-    with harmless_errors(sys.argv), wrapped_help(sys.argv):
+    with harmless_errors(sys.argv), wrapped_help(sys.argv), one_sentence(sys.argv[1:]):
         chosen = tyro.extras.subcommand_cli_from_dict(commands, prog="robust-rlhf", description=DESCRIPTION)
     # The sweep's arguments are data first: its file is read before its flags are.
     if isinstance(chosen, SweepArguments):

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -113,12 +114,21 @@ def harmless_errors(words: list[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def wrapped_help(words: list[str]) -> Iterator[None]:
-    """While the block runs, a help that `words` ask for has no line that a terminal would break within a word."""
+    """While the block runs, a help that `words` ask for has no line that a terminal would break within a word, and
+    names no default where there is none."""
     if not {"-h", "--help"} & {*words} or sys.stdout is None:
         yield
         return
-    with contextlib.redirect_stdout(_Wrapped(sys.stdout)):
-        yield
+    wrapped = _Wrapped(sys.stdout)
+    try:
+        with contextlib.redirect_stdout(wrapped):
+            yield
+    finally:
+        wrapped.release()
+
+
+# What a help says of a flag that has no default; a line may end within.
+NO_DEFAULT = re.compile(r"\(default:(?P<between>(?:\x1b\[[\d;]*m|[ |│\n])+)None\)")
 
 
 class _Before:
@@ -148,6 +158,19 @@ class _Harmless(_Before):
 
 class _Wrapped(_Before):
     """What is drawn in boxes, or has colours, fits already or is not text."""
+
+    def __init__(self, stream: Any):
+        super().__init__(stream)
+        self.held: list[str] = []
+
+    def write(self, text: str) -> int:
+        """Held until all is there, since what is changed may stand in two lines."""
+        self.held.append(text)
+        return len(text)
+
+    def release(self) -> None:
+        said = NO_DEFAULT.sub(lambda match: " " * 9 + match["between"] + " " * 5, "".join(self.held))
+        super().write(said)
 
     def changed(self, line: str) -> str:
         width = shutil.get_terminal_size().columns

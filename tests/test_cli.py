@@ -246,6 +246,16 @@ def test_help_shows_no_none_as_a_value(command, name):
     assert "{None" not in command(f"{name} --help")[1]
 
 
+@pytest.mark.parametrize("name", ["audit", "fit", "leaderboard", "sweep", "report"])
+@pytest.mark.parametrize("width", ["60", "80"])
+def test_help_names_no_default_where_there_is_none(command, monkeypatch, name, width):
+    monkeypatch.setenv("COLUMNS", width)
+    printed = command(f"{name} --help")[1]
+    assert "None)" not in printed
+    assert "(default: " in printed or name == "report"
+    assert len({len(line) for line in printed.splitlines() if line[:1] in "|│"}) <= 1
+
+
 def test_help_of_a_sweep_shows_its_file_as_such(command):
     """Of its settings None takes back what the file says."""
     printed = command("sweep --help")[1]

@@ -13,7 +13,10 @@ from .bad_cells import BadCell, shown
 
 FIRST, SECOND = {"first", "left", "a", "1st", "one"}, {"second", "right", "b", "2nd", "two"}
 TRUTHS = {"true", "false"}
-YES, NO = {"true", "1", "yes", "t", "y"}, {"false", "0", "no", "f", "n"}
+YES = {"true", "1", "yes", "t", "y", "wahr", "ja", "vrai", "oui", "verdadero", "sí", "vero", "sì", "si"}
+NO = {"false", "0", "no", "f", "n", "falsch", "nein", "faux", "non", "falso"}
+# What databases and tables of floats write where a label is missing.
+NULLS = {"null", "\\n", "nan", "<na>"}
 TIE = {
     "tie", "ties", "tied", "equal", "equally good", "same", "both", "both good", "both bad", "bothbad", "bothgood",
     "neither",
@@ -96,11 +99,9 @@ def read_labels(cells: list, column: str, rule: Rule) -> tuple[Float[np.ndarray,
         else:
             value = known[key]
         if value is None:
-            reason = (
-                "is missing"
-                if is_missing(cell)
-                else f"holds the unknown label {shown(cell)} (--tie-is, if a tie)"
-            )
+            reason = f"holds the unknown label {shown(cell)} (--tie-is, if a tie)"
+            if is_missing(cell) or word(cell) in NULLS:
+                reason = "is missing" + ("" if is_missing(cell) else f" ({shown(cell)})")
             bad.append(BadCell(row, column, reason))
         else:
             values[row] = value

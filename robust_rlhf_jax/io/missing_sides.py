@@ -21,6 +21,8 @@ GENERAL = (
 )
 # What readers call columns without a name.
 UNNAMED = re.compile(r"column \d+|Unnamed: \d+")
+# How much of a column's name is said, which may be a whole question.
+LONGEST = 40
 MODELS = (("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"), ("winner", "loser"))
 DIFFERENCE = re.compile(r"^(?:delta|diff|difference)[\s_.\-]|[\s_.\-](?:delta|diff|difference)$", re.I)
 
@@ -29,6 +31,7 @@ def advice(table: Table) -> str:
     """A sentence without the file's name."""
     kinds = (
         _title,
+        _broken,
         _words,
         _options,
         _zero,
@@ -52,6 +55,17 @@ def _title(table: Table) -> str | None:
     return (
         f" has one column with a name, {shown(called[0])}: if that is a title, leave out the lines above the names of "
         "the columns."
+    )
+
+
+def _broken(table: Table) -> str | None:
+    """Rows that all have more or fewer cells than there are names."""
+    rows = {cell.row for cell in table.bad}
+    if not rows or len(rows) < table.n_rows:
+        return None
+    return (
+        f": {table.bad[0].sentence} ({len(rows)} of {table.n_rows} rows are unusable): write a name for each cell, and "
+        "quotation marks around texts with what stands between cells."
     )
 
 
@@ -191,5 +205,6 @@ def _objects(table: Table) -> str | None:
 
 
 def _general(table: Table) -> str:
-    listed = ", ".join(name or '""' for name in table.names[:12]) + (", …" if len(table.names) > 12 else "")
+    names = (name[:LONGEST] + "…" * (len(name) > LONGEST) if name else '""' for name in table.names[:12])
+    listed = ", ".join(names) + (", …" if len(table.names) > 12 else "")
     return f" has no column chosen_<name> or rejected_<name>: {GENERAL} (it has {listed})."

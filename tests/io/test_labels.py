@@ -241,3 +241,11 @@ def test_a_label_that_never_stands_there_is_named(first, values):
     ]
     with pytest.raises(ValueError, match=f"column choice never holds --first-is {first}: it holds"):
         load_pairs(rows, columns=Columns(first_is=first), featuriser="format")
+
+
+@pytest.mark.parametrize("nothing", ["NULL", "\\N", "nan", "<NA>"])
+def test_a_label_that_a_database_lacks_is_missing_and_no_tie(nothing):
+    rows = [{"response_a": f"x {i}", "response_b": f"y {i}", "winner": "AB"[i % 2]} for i in range(5)]
+    rows[3]["winner"] = nothing
+    with pytest.raises(ValueError, match=r"row 4, column winner is missing \(.*\): mend or drop that row"):
+        load_pairs(rows, featuriser="format")

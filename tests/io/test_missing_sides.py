@@ -67,3 +67,9 @@ def test_columns_of_more_sides_than_two_that_stand_in_the_way_are_named():
         load_pairs(rows)
     renamed = [{f"{k[0]}{k[2]}_answer" if k[0] == "Q" else k: v for k, v in row.items()} for row in rows]
     assert load_pairs(renamed).names == ("price", "time")
+
+
+def test_long_names_of_columns_are_cut():
+    question = "Which of the two answers do you like better, all things considered?"
+    with pytest.raises(ValueError, match=r"\(it has Which of the two answers do you like bet…, n\)"):
+        load_pairs([{question: "x", "n": 1}] * 3)

@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
+from robust_rlhf_jax.terminal import counted
+
 from ..bad_cells import BadCell
 from ..table import Source, Table
 from .compression import compression_of
 from .encodings import Encoding, encoding_of, open_text, write_text
-from .spreadsheet_lines import check_one_header, totals
+from .spreadsheet_lines import Around, around, check_one_header, totals, without_empty_end
 
 ORDER, NAME, SUFFIXES = 10, "csv", (".csv", ".tsv", ".tab")
 # A text may be long; more than this in one cell is an unclosed quotation mark.
@@ -43,6 +45,12 @@ def read(path: Path, how: dict[str, Any]) -> Table:
     check_one_header(table)
     cut = _cut_short(source, table.n_rows, encoding)
     said = () if delimiter == "," else (f"Cells are separated by {DELIMITERS[delimiter]}.",)
+    heads = source.how["around"].heads
+    said += (
+        (f"{counted(heads, 'line')} of a survey's program below the names of the columns left out.",)
+        if heads
+        else ()
+    )
     notes = (*((encoding.note,) if encoding.note else ()), *said)
     return dataclasses.replace(table, bad=(*table.bad, *cut, *totals(table)), notes=notes)
 
@@ -81,7 +89,12 @@ def _source(path: Path, how: dict[str, Any]) -> Source:
     }
     own |= _quotes(path, compression, encoding, delimiter)
     shown = "TSV" if delimiter == "\t" else "CSV"
-    return Source(path, (path,), NAME, "", compression, own, shown, only_texts=True)
+    source = Source(
+        path, (path,), NAME, "", compression, own | {"around": Around(0, False)}, shown, only_texts=True
+    )
+    first = [*itertools.islice(_all_spelled(source), SNIFFED + 1)]
+    quoted = all(letters.startswith('"') for _, letters, _ in first)
+    return dataclasses.replace(source, how=own | {"around": around([record for record, *_ in first], quoted)})
 
 
 def _table(source: Source, header: list[str], records: Iterable[list[str]]) -> Table:
@@ -149,6 +162,11 @@ def _names(path: Path, header: list[str] | None) -> list[str]:
     """The header; one unnamed column, an index, is called ""; more of them are called by their place."""
     if header is None:
         raise ValueError(f"{path} has no header: give the names of the columns in the first line.")
+    if header is BROKEN:
+        raise ValueError(
+            f"{path}: in the first line letters follow a closing quotation mark: write commas, semicolons, tabs or "
+            "bars between the names of the columns."
+        )
     unnamed = header.index("") if "" in header else -1
     names = [name or ("" if i == unnamed else f"column {i + 1}") for i, name in enumerate(header)]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -162,6 +180,15 @@ def _records(source: Source) -> Iterator[list[str]]:
 
 
 def _spelled(source: Source) -> Iterator[tuple[list[str], str, int]]:
+    """`_all_spelled` of the header and the rows; where rows have numbers, with a name "" for these."""
+    records = without_empty_end(_all_spelled(source))
+    heads, numbered = source.how["around"]
+    for record, letters, line in itertools.islice(records, 1):
+        yield ["", *record] if numbered else record, letters, line
+    yield from itertools.islice(records, heads, None)
+
+
+def _all_spelled(source: Source) -> Iterator[tuple[list[str], str, int]]:
     """(a record, the letters of the file that it was read from, the line in which it begins, from 1)."""
     encoding, path = source.how["encoding"], source.file
     escaped = source.how["quotes"] == "escaped"
@@ -237,7 +264,8 @@ def _width(lines: list[str], delimiter: str) -> int:
         return 0
     if not records:
         return 0
-    alike = sum(len(row) == len(records[0]) for row in records)
+    numbered = around(records, lines[0].startswith('"')).numbered
+    alike = sum(numbered or len(row) == len(records[0]) for row in records)
     return len(records[0]) if alike > 0.8 * len(records) else 0
 
 

@@ -1,6 +1,8 @@
-"""Lines that spreadsheets add around the rows of a table: a second line of names, and a row of totals."""
+"""Lines that programs add around the rows of a table: further lines of names, names of rows, and a row of totals."""
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from ..bad_cells import BadCell, shown
 from ..labels import number_in
@@ -16,6 +18,42 @@ TOTAL = re.compile(
 )
 # What is written where a number is missing.
 NOTHING = re.compile(r"|#?n/?a|<na>|nan|null|none|nil|\\n|missing|[.?]|--?", re.I)
+
+# How Qualtrics's third line begins its cells, and what SurveyMonkey's first column is called.
+IMPORTED, RESPONDENT = re.compile(r'\s*\{"ImportId":'), re.compile(r"respondent[ _]?id", re.I)
+
+
+class Around(NamedTuple):
+    """`heads`: lines of a survey's program below the names of the columns; `numbered`: whether the rows have numbers of
+    which the header says nothing, as R's `write.table` writes them.
+    """
+
+    heads: int
+    numbered: bool
+
+
+def around(first: Sequence[Sequence[str]], quoted: bool) -> Around:
+    """What stands around the rows, by the first records of a file; `quoted`: all of them begin with a quotation mark,
+    as R's do. In others a row may have one cell more because of a comma in a text.
+    """
+    header, *body = first or [[]]
+    if len(body) > 1 and body[1] and all(IMPORTED.match(cell) for cell in body[1]):
+        return Around(2, False)
+    told = bool(body) and bool(header) and RESPONDENT.fullmatch(header[0].strip()) is not None
+    if told and any(body[0]) and not body[0][0].strip() and all(row[0].strip() for row in body[1:]):
+        return Around(1, False)
+    numbers = [row[0] for row in body if len(row) == len(header) + 1 and row[0].isdecimal()]
+    return Around(0, quoted and len(body) > 1 and len({*numbers}) == len(body))
+
+
+def without_empty_end(records: Iterable[tuple[list[str], str, int]]) -> Iterator[tuple[list[str], str, int]]:
+    """The records up to the last that holds anything: spreadsheets save rows that were emptied as delimiters alone."""
+    held = []
+    for record in records:
+        held.append(record)
+        if any(record[0]):
+            yield from held
+            held.clear()
 
 
 def check_one_header(table: Table) -> None:

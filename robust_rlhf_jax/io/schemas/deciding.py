@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import operator
 import re
 from collections import Counter
 from typing import Any
@@ -13,7 +14,7 @@ from ..table import Table
 from .flags_of_sides import check_flags
 from .numbers import FIRST_CELLS, NoSides, is_number, mostly_numbers
 from .shown_places import check_places
-from .sides import KEYS_OF_TESTS, LABELS, WHOSE, by_plain_name, holds_texts, label_columns, plain_name
+from .sides import BEFORE, KEYS_OF_TESTS, LABELS, WHOSE, by_plain_name, holds_texts, label_columns, plain_name
 
 # Columns that name the winner by its id, where there is an id of each side.
 WINNERS_IDS = (
@@ -26,7 +27,9 @@ SCALES = (
     "scale", "preference_rating", "preference_scale", "preference_score", "comparison_rating", "overall_rating",
     "pairwise_rating",
 )  # fmt: skip
-MODELS = ("model", "model_name", "generator", "system", "policy", "llm", "engine")
+MODELS = ("model", "model_name", "generator", "system", "policy", "llm", "engine", "method", "variant", "bot")
+# What both sides may come from; of features called so, both sides may have the same.
+ARMS = ("arm", "condition", "treatment", "source", "author", "group")
 # Labels that may well be something else beside sides that are called chosen and rejected, where they are no words.
 STRENGTHS = (
     "strength", "preference_strength", "overall_preference", "labels", "annotation", "result", "comparison",
@@ -59,6 +62,8 @@ def _check_one_reading(table: Table, label: str, cells: list, sides: tuple[str, 
     """**Raises:** ValueError for a word for a side that is the name of the other side's model, or its id."""
     said = word_rule(sides).value
     models = [("model", *map(table.cells, names)) for names in _beside(table, sides, MODELS)]
+    arms = [("model", *map(table.cells, names)) for names in _beside(table, sides, ARMS)]
+    models += [arm for arm in arms if not any(map(operator.eq, *arm[1:]))]
     called = plain_name(label) in WINNERS_IDS
     ids = [] if called else [("id", *names) for names in _ids(table, label, cells, sides)]
     for what, first, second in (*models, *ids):
@@ -249,7 +254,7 @@ def resolved(
     if not unknown or all(is_number(w) for w in unknown):
         return cells
     texts = by_text and all(name in table.columns for name in sides)
-    for pair in (*_beside(table, sides, MODELS), *((sides,) if texts else ())):
+    for pair in (*_beside(table, sides, (*MODELS, *ARMS)), *((sides,) if texts else ())):
         first, second = (table.cells(name) for name in pair)
         made = [_which(cell, a, b, rule) for cell, a, b in zip(cells, first, second, strict=True)]
         found = sum(a in ("first", "second") and a != b for a, b in zip(made, cells, strict=True))
@@ -293,8 +298,12 @@ def _ids(table: Table, label: str, cells: list, sides: tuple[str, str]) -> list[
 def _beside(table: Table, sides: tuple[str, str], what: tuple[str, ...]) -> list[tuple[str, str]]:
     """Columns of something of both sides: model_a and model_b, who wrote response_a and response_b."""
     lower = by_plain_name(table)
-    whose = [match["token"].casefold() if (match := WHOSE.match(side)) else "" for side in sides]
-    a, b = suffixes(sides) if "" in whose else whose
+    whose, before = (
+        [match["token"].casefold() if (match := pattern.match(side)) else "" for side in sides]
+        for pattern in (WHOSE, BEFORE)
+    )
+    a, b = whose if "" not in whose else suffixes(sides)
+    a, b = before if not a and "" not in before else (a, b)  # left_response, right_response
     names = [(f"{m}{s}{a}", f"{m}{s}{b}") for m in what for s in ("_", "")]
     names += [(f"{side[0]}_{m}", f"{side[1]}_{m}") for m in what for side in ((a, b), sides)]
     return [(lower[x], lower[y]) for x, y in names if x in lower and y in lower]

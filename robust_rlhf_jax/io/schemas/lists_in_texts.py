@@ -1,22 +1,31 @@
-"""Several votes in a cell that is no list: `A;B;A`, `1|2|1`, `A, tie`."""
+"""Several votes in a cell that is no list: `A;B;A`, `1|2|1`, `A, tie`, `ann: A; ben: B`."""
 
+import re
 from typing import Any
 
 from ..labels import Rule, is_missing
 from .base import structured
 from .numbers import is_number
+from .questions import is_question
 
 SEPARATORS = (";", "|", ",", "/")
+NAMED = re.compile(r"(?P<rater>[^:=]+?)\s*[:=]\s*(?P<vote>[^:=]+)")
 
 
 def entries(cell: Any, separator: str | None) -> list:
-    """What a cell lists, as a list or with a separator between; [] of what is missing, or of anything else."""
+    """What a cell lists, as a list or with a separator between, as objects where it names the raters; [] of what is
+    missing, or of anything else.
+    """
     cell = structured(cell)
     if isinstance(cell, list):
         return cell
     if separator is None or is_missing(cell) or not isinstance(cell, str | int | float):
         return []
-    return [part.strip().strip("\"'") for part in str(cell).split(separator)]
+    parts = [part.strip().strip("\"'") for part in str(cell).split(separator)]
+    votes = [match.groupdict() for part in parts if (match := NAMED.fullmatch(part))]
+    people = {vote["rater"] for vote in votes}
+    named = len(people) == len(parts) and not any(map(is_question, people))
+    return votes if named else parts
 
 
 def separator_of(cells: list, rule: Rule) -> str | None:
@@ -31,7 +40,8 @@ def separator_of(cells: list, rule: Rule) -> str | None:
     if any(rule.value(text) is not None for text in texts if any(one in text for one in SEPARATORS)):
         return None  # "tie / both bad" is one vote
     found = (one for one in SEPARATORS if any(one in text for text in texts))
-    return next((one for one in found if are_votes([entries(text, one) for text in texts], rule)), None)
+    listed = ((one, [entries(text, one) for text in texts]) for one in found)
+    return next((one for one, rows in listed if are_votes(rows, rule) or _are_named_votes(rows, rule)), None)
 
 
 def are_votes(rows: list[list], rule: Rule) -> bool:
@@ -45,3 +55,12 @@ def are_votes(rows: list[list], rule: Rule) -> bool:
     words = not all(map(is_number, told))
     ways = [[*map(rule.value, row)] for row in rows]
     return any(any(of) and (len(of) > 2 or (words and len(of) == 2 and len({*of}) == 1)) for of in ways)
+
+
+def _are_named_votes(rows: list[list], rule: Rule) -> bool:
+    """Whether all entries are votes of people, and some row has several; names of sides are counted for."""
+    told = [entry for row in rows for entry in row]
+    if not all(isinstance(entry, dict) for entry in told):
+        return False
+    ways = [(rule.value(entry["rater"]), rule.value(entry["vote"])) for entry in told]
+    return any(len(row) > 1 for row in rows) and all(who is None and way is not None for who, way in ways)

@@ -27,7 +27,8 @@ NO_FEATURE = re.compile(
     r"(^|[_-])(ids?|idx|index|uuid|uid|hash|md5|row|row_number|line|seed|created_at|updated_at|created|updated|timestamp|"
     r"tstamp|ts|date|datetime|created_at_utc|(?:shown|displayed|answered|submitted)_at|input_ids|token_ids|tokens|"
     r"attention_mask|labels|position_ids|sku|ean|isbn|asin|upc|gtin|barcode)$|"
-    r"^(ranks?|ranking|votes?)$",
+    r"^(ranks?|ranking|votes?|user|worker|annotator|rater|session|serial|(?:phone|order|serial)[_-](?:no|nr|number)|"
+    r"zip|zip[_-]?code|postcode|postal[_-]code|plz)$",
     re.I,
 )
 # Votes of the sides, which are the answer, or of something else, such as the users of a film.

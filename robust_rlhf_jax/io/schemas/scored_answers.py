@@ -38,7 +38,7 @@ RANKED_TOGETHER = ("ranking_id", "set_id", "choice_id", "comparison_id", "intera
 # The share of prompts with equal ranks that may be no rankings one after another where the others are.
 MIXED = 0.1
 # Scores of which none is of one quality alone.
-OVERALL = ("overall_score", "score", "reward", "rating", "overall")
+OVERALL = ("overall_score", "score", "reward", "rating", "overall", "mos")
 SCORES = (*OVERALL, "helpfulness", *RANK_KEYS)
 # Names of what may be ranks.
 RANKED = re.compile(r"(?:^|_)(?:ranks?|ranking|rank_order|place|placement)(?:_|$)")

@@ -28,7 +28,7 @@ from .sides import (
 NAME = "two scored sides"
 ORDER = 100
 RANK = re.compile(rf"^(?:{'|'.join(RANK_KEYS)})$", re.I)
-SCORE = re.compile(rf"^(?:(?:.*_)?(?:score|rating|reward|overall_score)s?)$|{RANK.pattern}", re.I)
+SCORE = re.compile(rf"^(?:(?:.*_)?(?:score|rating|reward|overall_score|mos)s?)$|{RANK.pattern}", re.I)
 # Scores of which more is no better, or that are of the models; and what says of such a fault that it is absent.
 FAULT = (
     r"(?:toxic[a-z]*|harm(?!less|on)[a-z]*|risk[a-z]*|perplex[a-z]*|(?:log)?loss(?:es)?(?![a-z])|error(?!less)[a-z]*|"
@@ -37,11 +37,14 @@ FAULT = (
     r"violat[a-z]*|violen[a-z]*|hate[a-z]*|profan[a-z]*|insult[a-z]*|abus[a-z]*|sexual[a-z]*|nsfw|threat[a-z]*|"
     r"jailbreak[a-z]*|leak[a-z]*|plagiar[a-z]*|mislead[a-z]*|decepti[a-z]*|sycophan[a-z]*|refus[a-z]*|mistake[a-z]*|"
     r"defect[a-z]*|fail[a-z]*|anomal[a-z]*|outlier[a-z]*|redundan[a-z]*|repetiti[a-z]*|distance[a-z]*|nll|"
+    r"down_?vot[a-z]*|dislik[a-z]*|effort(?!less)[a-z]*|workload|burden[a-z]*|complain[a-z]*|confus[a-z]*|frustrat[a-z]*|"
+    r"annoy[a-z]*|inaccura[a-z]*|incorrect[a-z]*|incoheren[a-z]*|inconsisten[a-z]*|irrelevan[a-z]*|unhelpful[a-z]*|"
+    r"unclear[a-z]*|unnatural[a-z]*|vague[a-z]*|ambigu[a-z]*|wrong[a-z]*|worse|worst|dissatisf[a-z]*|disagree[a-z]*|"
     r"[ctw]er(?![a-z]))"
 )
 # Alone: word_choice and length_control are merits.
 NEITHER = (
-    r"(?:similar[a-z]*|rank(?:ing)?|detect[a-z]*|length|len|words?|tokens?|complex[a-z]*|confidence|sentiment|entropy)"
+    r"(?:similar[a-z]*|rank(?:ing)?|position|detect[a-z]*|length|len|words?|tokens?|complex[a-z]*|confidence|sentiment|entropy)"
     r"[\W_]+(?:score|rating|reward|overall_score)s?$"
 )
 NO_MERIT = re.compile(rf"^elo(?![a-z])|(?<![a-z])(?:{FAULT}|{NEITHER})", re.I)

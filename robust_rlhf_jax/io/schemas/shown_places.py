@@ -4,8 +4,9 @@ import re
 
 from ..labels import LEFT_AND_RIGHT, is_missing, suffixes, word, word_rule, yes_or_no
 from ..table import Table
+from .base import structured
 from .flags_of_sides import contradict_mostly
-from .sides import plain_name
+from .sides import by_plain_name, plain_name
 
 # Columns that say in which rows the sides were shown the other way round.
 TURNED = re.compile(
@@ -34,6 +35,20 @@ ORDERS = (
     {"ab", "ba"}, {"a_b", "b_a"}, {"normal", "swapped"}, {"forward", "backward"}, {"forward", "reverse"},
     {"forward", "reversed"}, {"order1", "order2"}, {"order_1", "order_2"},
 )  # fmt: skip
+# What rows are called in which the sides stand as in the columns, and in which they do not.
+AS_THEY_ARE = {
+    "original",
+    "normal",
+    "forward",
+    "straight",
+    "regular",
+    "unswapped",
+    "not swapped",
+    "not reversed",
+}
+TURNED_ROUND = {"swapped", "reversed", "reverse", "flipped", "backward", "inverted", "switched"}
+# After the side that was shown first: "A first", "response b on the left".
+FIRST_ONE = re.compile(rf"(?: (?:is|was))?(?: {WAS_SHOWN})? (?:first|(?:on (?:the )?)?left)$")
 # Rows from which on it is no chance if two orders contradict each other in most of them.
 FEWEST = 10
 PLACES = {"left", "right", "first", "second", *LEFT_AND_RIGHT}
@@ -82,19 +97,55 @@ def _that_says_where(
         return None
     named = suffixes(sides)
     places = bool(said & PLACES) and not PLACES & {*named}
-    orders = {"".join(named), " ".join(named), ", ".join(named), ",".join(named)}
     for column in (name for name in table.names if name not in taken):
-        plain, cells = plain_name(column), {word(c) for c in table.some(column) if not is_missing(c)}
+        plain, cells = plain_name(column), {_listed(c) for c in table.some(column) if not is_missing(c)}
         turned = TURNED.match(plain) and {*map(yes_or_no, cells)} in ({True, False}, {True})
         if turned:
             return column
-        if len(cells) != 2 or not places:
+        if not places:
             continue
-        one_of = SHOWN.match(plain) and {*map(value, cells)} == {1.0, -1.0}
-        order = ORDERED.match(plain) and cells & orders
-        if one_of or order or _places_one(plain, cells, sides):
+        if SHOWN.match(plain) and _names_models(table, column, named):
+            return column
+        if len(cells) == 2 and (
+            (SHOWN.match(plain) and {*map(value, cells)} == {1.0, -1.0})
+            or _are_orders(plain, cells, sides)
+            or _places_one(plain, cells, sides)
+        ):
             return column
     return None
+
+
+def _listed(cell: object) -> str:
+    """A cell as a word, a list as its words with commas between."""
+    found = structured(cell)
+    return ", ".join(map(word, found)) if isinstance(found, list) else word(cell)
+
+
+def _are_orders(column: str, cells: set[str], sides: tuple[str, str]) -> bool:
+    """Whether two words are the two orders of the sides, whatever the column is called; called after an order, one."""
+    both = [suffixes(sides), tuple(map(word, sides))]
+    orders = {
+        mark.join(order)
+        for named in both
+        for order in (named, named[::-1])
+        for mark in ("", " ", ",", ", ", "/")
+    }
+    if cells <= orders or (ORDERED.match(column) and cells & orders):
+        return True
+    begun = {FIRST_ONE.sub("", cell) for cell in cells}
+    first_ones = not begun & cells and {*map(word_rule(sides).value, begun)} == {1.0, -1.0}
+    return first_ones or (len(cells & AS_THEY_ARE) == 1 and len(cells & TURNED_ROUND) == 1)
+
+
+def _names_models(table: Table, column: str, named: tuple[str, str]) -> bool:
+    """Whether a column names the model of one side in some rows, that of the other in all others."""
+    lower = by_plain_name(table)
+    models = [lower.get(f"model_{token}") for token in named]
+    if None in models:
+        return False
+    rows = zip(table.some(column), *(table.some(str(name)) for name in models), strict=False)
+    which = [(cell == a, cell == b) for cell, a, b in rows if not is_missing(cell) and a != b]
+    return {*which} == {(True, False), (False, True)}
 
 
 def _places_one(column: str, cells: set[str], sides: tuple[str, str]) -> bool:

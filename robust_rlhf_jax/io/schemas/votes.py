@@ -204,8 +204,17 @@ def _votes(cell: Any, separator: str | None = None):
     else:
         for i, entry in enumerate(records(cell)):
             said = {plain_name(str(key)): value for key, value in entry.items() if value is not None}
-            what = next((said[k] for k in WHAT if k in said), None)
+            what = _answer(said)
             place = f"annotator {i + 1}" if isinstance(cell, list) else None
             who = next((said[k] for k in WHO if k in said), place)
             if isinstance(what, str | int | float):
                 yield None if who is None else str(who), what
+
+
+def _answer(said: dict) -> Any:
+    """What the first of `WHAT` says, also in objects within: {"annotation": {"preference": "A"}}."""
+    what = next((said[k] for k in WHAT if k in said), None)
+    inner = structured(what)
+    if isinstance(inner, dict):
+        return _answer({plain_name(str(key)): value for key, value in inner.items() if value is not None})
+    return what

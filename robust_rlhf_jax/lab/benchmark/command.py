@@ -55,6 +55,8 @@ def benchmark_command(
     config = _with_plugged(config, known)
     config.check(known.attacks, known.estimators)
     claimed = [claim for path in claims for claim in read_claims(path)]
+    if not claimed:  # they may be of what was plugged in
+        _check_that_plugged_is_run(config, known)
     problems = [
         read_problem(source, config.pairs, config.seed) for source in sources or (*BUNDLED, *BUNDLED_FILES)
     ]
@@ -87,6 +89,19 @@ def _with_plugged(config: BenchmarkConfig, known: Players) -> BenchmarkConfig:
     return dataclasses.replace(
         config, attacks=(*config.attacks, *attacks), estimators=(*config.estimators, *estimators)
     )
+
+
+def _check_that_plugged_is_run(config: BenchmarkConfig, known: Players) -> None:
+    """**Raises:** ValueError where settings name attacks or estimators, and leave out all that was plugged in."""
+    of_kinds = [
+        *zip(("attacks", "estimators"), known.plugged, (config.attacks, config.estimators), strict=True)
+    ]
+    left_out = [(kind, mine) for kind, mine, given in of_kinds if mine and given and not {*mine} & {*given}]
+    if left_out and len(left_out) == sum(bool(mine) for mine in known.plugged):
+        kind, (name, *_) = left_out[0]
+        raise ValueError(
+            f"--plug brings {name}, which --{kind} leaves out: name {name} there, too, or leave --plug out."
+        )
 
 
 def check_command(claims: tuple[Path, ...], plugs: tuple[Path, ...] = ()) -> None:

@@ -214,6 +214,42 @@ def test_a_word_for_a_side_that_is_the_other_model_is_asked_about():
     assert load_pairs(rows, columns=told, featuriser="format").labels.tolist() == [1, 1, 1, -1, 1, 1]
 
 
+@pytest.mark.parametrize("called", ["arm_{}", "condition_{}", "response_{}_source"])
+@pytest.mark.parametrize("words", ["AB", "12"])
+def test_arms_of_an_experiment_are_asked_about_as_models_are(called, words):
+    first, second = (called.format(i) for i in (1, 2))
+    rows = [
+        {"response_1": f"x {i}", "response_2": f"y {i}", first: words[i % 2], second: words[1 - i % 2]}
+        | {"winner": words[i % 3 > 0]}
+        for i in range(6)
+    ]
+    with pytest.raises(ValueError, match="which names a side and the model of the other side"):
+        load_pairs(rows, featuriser="format")
+
+
+def test_a_feature_may_be_called_as_arms_are():
+    rows = [
+        {"condition_1": 1 + i % 2, "condition_2": 1 + i // 2 % 2, "price_1": i, "price_2": 7}
+        for i in range(12)
+    ]
+    rows = [row | {"choice": 1 + i % 3 % 2} for i, row in enumerate(rows)]
+    assert load_pairs(rows).names == ("condition", "price")
+
+
+@pytest.mark.parametrize("names", [("system_left", "system_right"), ("left_model", "right_model")])
+@pytest.mark.parametrize("sides", [("left_response", "right_response"), ("answer left", "answer right")])
+def test_it_is_asked_about_where_names_begin_with_the_side(names, sides):
+    rows = [
+        {sides[0]: f"x {i}", sides[1]: f"y {i}", names[0]: "AB"[i % 2], names[1]: "BA"[i % 2], "winner": "A"}
+        for i in range(6)
+    ]
+    with pytest.raises(ValueError, match="which names a side and the model of the other side"):
+        load_pairs(rows, featuriser="format")
+    for row in rows:
+        row |= {names[0]: "m" + row[names[0]], names[1]: "m" + row[names[1]], "winner": "mA"}
+    assert load_pairs(rows, featuriser="format").labels.tolist() == [1, -1] * 3
+
+
 def of_numbered_ids(ids, label):
     return [
         {

@@ -29,7 +29,17 @@ def left_and_right(i, item):
     return {"question": item.prompt, "réponse_gauche": item.a, "réponse_droite": item.b, "choix": label}
 
 
+@each
+def yes_and_no(i, item):
+    told = {
+        "a_chosen": "WAHR" if item.vote > 0 else "FALSCH",
+        "b_chosen": "FALSCH" if item.vote > 0 else "WAHR",
+    }
+    return {"Frage": item.prompt, "Antwort A": item.a, "Antwort B": item.b, **told}
+
+
 CASES = (
+    Case("german_flags", yes_and_no, stores.table(sep=";")),
     Case("german", german, stores.table(), options={"ties": True}),
     Case("french", french, stores.table()),
     Case("french_left_and_right", left_and_right, stores.table(), options={"ties": True}),
@@ -115,3 +125,27 @@ def test_left_and_right_are_sides(answer, left, right, choice):
         for i in range(4)
     ]
     assert load_pairs(rows, featuriser="format").swapped.tolist() == [False, True] * 2
+
+
+@pytest.mark.parametrize(
+    ("yes", "no"),
+    [
+        ("ja", "nein"),
+        ("VRAI", "FAUX"),
+        ("oui", "non"),
+        ("sí", "no"),
+        ("Verdadero", "Falso"),
+        ("Vero", "falso"),
+    ],
+)
+def test_flags_say_yes_and_no(yes, no):
+    rows = [
+        {
+            "response_a": f"x {i}",
+            "response_b": f"y {i}",
+            "a_chosen": (yes, no)[i % 2],
+            "b_chosen": (no, yes)[i % 2],
+        }
+        for i in range(6)
+    ]
+    assert load_pairs(rows, featuriser="format").swapped.tolist() == [False, True] * 3

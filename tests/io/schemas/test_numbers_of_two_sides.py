@@ -254,7 +254,9 @@ def test_a_column_whose_cells_name_sides_is_named_where_no_label_is_known():
     assert load_pairs(rows).labels.tolist() == [1, -1] * 6
 
 
-@pytest.mark.parametrize("name", ["choix", "votes", "sku", "shown_at", "item_id"])
+@pytest.mark.parametrize(
+    "name", ["choix", "votes", "sku", "shown_at", "item_id", "user", "session", "zip_code", "order_no", "PLZ"]
+)
 def test_ids_times_and_votes_are_no_features_and_the_reason_is_told(name):
     rows = [
         {"price_a": i % 5, "price_b": 3, f"{name}_a": 7 * i % 13, f"{name}_b": i, "winner": "ab"[i % 2]}

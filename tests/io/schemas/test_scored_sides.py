@@ -46,7 +46,8 @@ def rows(n=8, **more):
      "toxicity_score", "harm_rating", "perplexity_score", "error_score", "elo_rating", "total_costs_score",
      "logloss_score", "risk_free_loss_score", "elo-score", "biased_score", "offensiveness_rating",
      "violation_score", "plagiarism_score", "refusal_rating", "nll_score", "ter_score", "edit_distance_score",
-     "failure_score", "rank_score", "ai_detector_score"],
+     "failure_score", "rank_score", "ai_detector_score", "position_score", "downvote_score", "dislikes_rating",
+     "editing_effort_score", "inaccuracy_rating", "complaints_score", "confusion_score"],
 )  # fmt: skip
 def test_a_score_of_which_more_is_worse_says_nothing_of_who_won(name):
     with pytest.raises(ValueError, match="no label"):
@@ -57,11 +58,20 @@ def test_a_score_of_which_more_is_worse_says_nothing_of_who_won(name):
     "name",
     ["harmless", "harmlessness", "eloquence", "harmony", "glossiness", "costume", "brisk", "unbiased", "un_biased",
      "non_toxicity", "nontoxicity", "error_free", "no_error", "bias-free", "non_spam",
-     "word_choice", "length_control", "complexity_handling"],
+     "word_choice", "length_control", "complexity_handling", "effortless", "word_order", "upvote"],
 )  # fmt: skip
 def test_a_score_of_which_more_is_better_says_who_won(name):
     found = load_pairs(rows(**{f"{name}_score_a": (1, 3), f"{name}_score_b": (2, 2)}), featuriser="format")
     assert found.swapped.tolist() == [True, False] * 4
+
+
+@pytest.mark.parametrize("name", ["mos", "MOS", "naturalness_mos"])
+def test_mean_opinions_are_scores(name):
+    found = load_pairs(rows(**{f"{name}_a": (1.5, 3), f"{name}_b": (2, 2)}), featuriser="format")
+    assert found.swapped.tolist() == [True, False] * 4
+    if name == "mos":
+        rated = [{"prompt": f"p{i // 2}", "response": f"x {i}", "mos": 1 + (i % 4) % 3} for i in range(16)]
+        assert load_pairs(rated, featuriser="format").texts.chosen[:2] == ["x 1", "x 2"]
 
 
 def test_who_wrote_a_side_says_not_who_won():

@@ -25,6 +25,7 @@ CASES = (
     Case("places_turned", turned("swapped", True, False), **ASKED),
     Case("places_turned_in_numbers", turned("is_flipped", 0, 1), stores.table(), **ASKED),
     Case("places_in_order", turned("display_order", "AB", "BA"), stores.table(), **ASKED),
+    Case("places_in_order_by_another_name", turned("randomization", "a-b", "b-a"), stores.table(), **ASKED),
     Case("places_of_one", turned("shown_first", "b", "a"), stores.parquet(), **ASKED),
     Case("places_of_the_left_one", turned("left_response", "response_b", "response_a"), **ASKED),
 )
@@ -47,6 +48,7 @@ CASES = (
         (("response_a", "response_b"), ("A", "B"), {"order": ("AB", "BA")}),
         (("response_a", "response_b"), ("left", "right"), {"order": (3, 7)}),
         (("response_a", "response_b"), ("A", "B"), {"swapped": ("no", "no")}),
+        (("response_a", "response_b"), ("left", "right"), {"arm": ("AB", "AC")}),
         (("left", "right"), ("left", "right"), {"order": ("LR", "RL")}),
         (("first", "second"), ("first", "second"), {}),
     ],
@@ -122,6 +124,39 @@ def test_where_one_side_was_shown_has_many_names(column, cells):
 def test_what_says_not_where_one_side_was_shown_is_left_out(column, cells):
     rows = beside(column, cells, ("left", "right"))
     assert load_pairs(rows, featuriser="format").swapped.tolist() == [False, True, True] * 2
+
+
+@pytest.mark.parametrize(
+    ("column", "cells"),
+    [("order", ("A first", "B first")), ("seen", ("response_a on the left", "response_b on the left")),
+     ("presentation", ("original", "reversed")), ("version", ("not swapped", "swapped")),
+     ("shown", (["A", "B"], ["B", "A"])),
+     ("trial", ("['response_a', 'response_b']", "['response_b', 'response_a']")), ("block", ("a/b", "b/a"))],
+)  # fmt: skip
+def test_orders_of_the_sides_are_known_by_what_they_say(column, cells):
+    rows = beside(column, cells, ("left", "right"))
+    with pytest.raises(ValueError, match=f"column {column} says in which rows"):
+        load_pairs(rows, featuriser="format")
+
+
+@pytest.mark.parametrize(
+    "cells", [("first", "second"), ("A first", "A second"), ("original", "new"), (["A"], ["B"])]
+)
+def test_two_other_words_are_no_orders_of_the_sides(cells):
+    rows = beside("block", cells, ("left", "right"))
+    assert load_pairs(rows, featuriser="format").swapped.tolist() == [False, True, True] * 2
+
+
+@pytest.mark.parametrize(
+    ("names", "asked"), [(("m", "n"), True), (("m", "m"), False), (("m", "other"), False)]
+)
+def test_the_model_that_was_shown_first_says_where_the_sides_were(names, asked):
+    rows = [row | {"model_a": "m", "model_b": "n"} for row in beside("left_model", names, ("left", "right"))]
+    if not asked:
+        assert load_pairs(rows, featuriser="format").swapped.tolist() == [False, True, True] * 2
+        return
+    with pytest.raises(ValueError, match="column left_model says in which rows"):
+        load_pairs(rows, featuriser="format")
 
 
 @pytest.mark.parametrize("orders", [("ab", "ba"), ("forward", "backward"), ("order_1", "order_2")])

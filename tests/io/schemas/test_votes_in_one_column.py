@@ -12,6 +12,7 @@ from wild.chosen import each
 from robust_rlhf_jax.io import Columns, load_pairs
 
 MANY = {"ties": True, "votes": 3}
+WITH_RATER = ("prompt", "row", "rater")
 
 
 def _said(value):
@@ -51,7 +52,22 @@ def in_one_text(i, item):
     return listed([item])[0] | {"votes": "; ".join(_said(v) for _, v in item.votes)}
 
 
+@each
+def named_in_one_text(i, item):
+    return listed([item])[0] | {"votes": "; ".join(f"{who}: {_said(v)}" for who, v in item.votes)}
+
+
+@each
+def within_objects(i, item):
+    votes = [
+        {"annotator": who, "annotation": {"preference": _said(v), "seconds": 7}} for who, v in item.votes
+    ]
+    return listed([item])[0] | {"votes": votes}
+
+
 CASES = (
+    Case("votes_named_in_one_text", named_in_one_text, stores.table(), options=MANY, facts=WITH_RATER),
+    Case("votes_within_objects", within_objects, options=MANY, facts=WITH_RATER),
     Case("votes_in_one_text", in_one_text, stores.table(), options=MANY),
     Case(
         "votes_beside_names", beside_names, stores.parquet(), options=MANY, facts=("prompt", "row", "rater")
@@ -281,3 +297,43 @@ def test_options_alone_are_no_votes():
 def test_votes_beside_their_majority_stay_votes():
     rows = [row | {"votes": ["A", "B", "A"]} for row in in_a_text("", ["A"] * 3, "winner")]
     assert len(load_pairs(rows, featuriser="format").labels) == 9
+
+
+@pytest.mark.parametrize("separator", [";", ", ", " | ", "/"])
+@pytest.mark.parametrize("mark", [":", ": ", "=", " = "])
+@pytest.mark.parametrize("column", ["votes", "winner", "annotations"])
+def test_votes_in_one_text_may_name_their_raters(separator, mark, column):
+    said = [[f"ann{mark}1", f"ben{mark}2"], [f"cem{mark}tie"], [f"ben{mark}response_2", f"ann{mark}2"]]
+    found = load_pairs(in_a_text(separator, said, column), featuriser="format")
+    assert (found.labels * found.strength).tolist() == [1, -1, 0, -1, -1]
+    assert found.raters.tolist() == ["ann", "ben", "cem", "ben", "ann"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ["A: 1; B: 2"],
+        ["helpfulness: A; safety: B"],
+        ["ann: A; ann: B"],
+        ["ann: fluent; ben: B"],
+        ["style: A; tone: A"],
+    ],
+)
+def test_counts_questions_and_reasons_name_no_raters(said):
+    with pytest.raises(
+        ValueError, match=r"no label|names? no side|unknown label|answers to 2 questions|counts"
+    ):
+        load_pairs(in_a_text("", said * 6), featuriser="format")
+
+
+@pytest.mark.parametrize("inner", [{"label": {"value": "B"}}, '{"preference": "B"}'])
+def test_an_answer_may_stand_within_several_objects(inner):
+    rows = within([[{"annotator": "ann", "annotation": inner}]] * 3)
+    found = load_pairs(rows, featuriser="format")
+    assert (found.labels.tolist(), found.raters.tolist()) == ([-1] * 3, ["ann"] * 3)
+
+
+def test_answers_within_objects_to_several_questions_are_asked_about():
+    rows = within([[{"annotator": "ann", "annotation": {"helpfulness": "A", "safety": "B"}}]] * 3)
+    with pytest.raises(ValueError, match="no label"):
+        load_pairs(rows, featuriser="format")

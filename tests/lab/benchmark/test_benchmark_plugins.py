@@ -120,3 +120,30 @@ def test_what_jax_says_on_a_page_is_one_line(estimate, said):
     reason = reason_of(error.value)
     assert reason.startswith(said)
     assert "\n" not in reason
+
+
+HEAD = "from robust_rlhf_jax.rewards.protocol import Entry\n\ndef mine(*args, **kwargs):\n    return None\n"
+
+
+@pytest.mark.parametrize(
+    ("listed", "settings", "said"),
+    [
+        (
+            "ATTACKS = (mine,)",
+            {"attacks": ("near",)},
+            "--plug brings mine, which --attacks leaves out: name mine",
+        ),
+        (
+            "ENTRIES = [Entry(mine, 'mine', None, 'x')]",
+            {"estimators": ("sever",)},
+            "mine, which --estimators leaves",
+        ),
+    ],
+)
+def test_a_plug_in_that_the_settings_leave_out_is_asked_about(listed, settings, said, tmp_path):
+    plug = tmp_path / "mine.py"
+    plug.write_text(f"{HEAD}\n{listed}\n", encoding="utf-8")
+    config = BenchmarkConfig(**settings)
+    with pytest.raises(ValueError, match=said):
+        command.benchmark_command(("rail",), config, tmp_path / "out", (plug,), quiet=True)
+    assert not (tmp_path / "out").exists()
