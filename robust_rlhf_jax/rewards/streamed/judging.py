@@ -115,6 +115,7 @@ def _judged_one(
         at.scale * margins,
         best.log_likelihoods - seen * informative / count_of(informative),
         at.honest - seen,
+        at.slips - seen,
         at.value - seen,
         best.rates,
         best.lies,
