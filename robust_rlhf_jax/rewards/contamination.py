@@ -1,6 +1,5 @@
 """How well a reward explains labels of which some are corrupt: the likelihood that every explanation is judged by."""
 
-import functools
 import math
 from typing import NamedTuple
 
@@ -23,8 +22,6 @@ SUREST = 1.0 - 1e-4
 
 # Factors by which the margins of a fit are shortened on trial: a fit to the pairs that agree with it is too sure.
 SCALES = tuple(2.0 ** (-0.5 * halvings) for halvings in range(6))
-# Shares of honest labels that are slips, on trial: Wichmann & Hill 2001, *The psychometric function I*, take up to .06.
-SLIPS = (1 / 16, 1 / 32, 1 / 64)
 
 
 class Contaminated(NamedTuple):
@@ -185,15 +182,14 @@ def noise_by_margin(
 
 class AtBestLength(NamedTuple):
     """`scale`: how long the margins are best taken, at most as they are; `found` there, and its `value` in nats;
-    `honest`: the log-likelihood in nats without corruption, at the length that is best for that; `slips`: the same
-    where some labels are slips; `noise` of `found` by |margin|.
+    `honest`: the log-likelihood in nats without corruption, at the length that is best for that; `noise` of `found` by
+    |margin|.
     """
 
     scale: Float[Array, ""]
     found: Contaminated
     value: Float[Array, ""]
     honest: Float[Array, ""]
-    slips: Float[Array, ""]
     noise: NoiseByMargin
 
 
@@ -202,24 +198,7 @@ def unjudged(cells: Cells, dtype) -> AtBestLength:
     zero, zeros = jnp.zeros((), dtype), jnp.zeros(len(cells.of_length), dtype)
     rates = jnp.zeros(cells.most, dtype)
     nothing = Contaminated(zeros - jnp.inf, zeros, zeros, zero, zero)
-    least = zero - jnp.inf
-    return AtBestLength(zero, nothing, least, least, least, NoiseByMargin(rates, rates))
-
-
-def with_slips(margins: Float[Array, " N"], informative: Float[Array, " N"]) -> Float[Array, ""]:
-    """max_λ Σ log((1 − λ)σ(m) + λ/2) − ½ log N: honest people err, whatever they compare, in a share λ of their labels.
-
-    A few choices that are asked again and again show slips as labels that contradict every reward; a share λ that all
-    comparisons have is one more parameter, and costs what a cell's rate costs.
-
-    **Source:** the lapse rate of psychometrics (Wichmann & Hill 2001); Schwarz 1978 for its price.
-    """
-    chance = jax.nn.sigmoid(margins)
-
-    def at(share: float) -> Float[Array, ""]:
-        return jnp.sum(jnp.where(informative > 0, jnp.log((1.0 - share) * chance + 0.5 * share), 0.0))
-
-    return functools.reduce(jnp.maximum, map(at, SLIPS)) - 0.5 * jnp.log(count_of(informative))
+    return AtBestLength(zero, nothing, zero - jnp.inf, zero - jnp.inf, NoiseByMargin(rates, rates))
 
 
 def contaminated_at_best_length(margins: Float[Array, " N"], cells: Cells) -> AtBestLength:
@@ -237,11 +216,10 @@ def contaminated_in_bins(margins: Float[Array, " N"], bin_of: Int[Array, " N"], 
         value = jnp.sum(found.log_likelihoods)
         honest = jnp.sum(jnp.where(cells.informative > 0, jax.nn.log_sigmoid(scale * margins), 0.0))
         honest = jnp.maximum(best.honest, honest)
-        slips = jnp.maximum(best.slips, with_slips(scale * margins, cells.informative))
         this = best._replace(scale=scale, found=found, value=value)
         better = value > best.value
         best = jax.tree.map(lambda new, old: jnp.where(better, new, old), this, best)
-        return best._replace(honest=honest, slips=slips), None
+        return best._replace(honest=honest), None
 
     best, _ = jax.lax.scan(shortened, unjudged(cells, margins.dtype), jnp.asarray(SCALES, margins.dtype))
     return best._replace(noise=noise_by_margin(best.scale * margins, best.found.rates, bin_of, cells))

@@ -39,8 +39,7 @@ class Judged(NamedTuple):
     """Every candidate at its best length, judged.
 
     `t` [E, r]; `margins` [E, N]; `log_likelihoods` [E, N] of the labels in nats, corruption allowed for; in all [E]:
-    `honest`, not allowed for, `slips`, the same where some honest labels are slips, and `dispersed`, with corruption
-    where labels of one rater are alike; `rates`, `lies` [E, N], `needed`
+    `honest`, not allowed for, and `dispersed`, where labels of one rater are alike; `rates`, `lies` [E, N], `needed`
     and `convicted` [E] of `Contaminated`; `noise`: of each, by margin; `status` [E]; `informative` [N] as in
     `UnitFreePairs`: other pairs have no part in what is decided; `alike`: None where no comparison recurs.
     """
@@ -49,7 +48,6 @@ class Judged(NamedTuple):
     margins: Float[Array, "E N"]
     log_likelihoods: Float[Array, "E N"]
     honest: Float[Array, " E"]
-    slips: Float[Array, " E"]
     dispersed: Float[Array, " E"]
     rates: Float[Array, "E N"]
     lies: Float[Array, "E N"]
@@ -99,7 +97,6 @@ def judge(pairs: UnitFreePairs, found: Explanation) -> Judged:
         scale * found.margins,
         best.log_likelihoods - seen[:, None] * pairs.informative / pairs.n_informative,
         found.judged.honest - seen,
-        found.judged.slips - seen,
         found.judged.value - seen,
         best.rates,
         best.lies,
@@ -173,16 +170,14 @@ def _evidence(
     """Nats by which each is ahead of the best reward without corruption. Where labels of one comparison may be alike,
     no more than the best admissible one has if they are independent: that comparisons recur is no evidence.
 
-    Labels are alike because of raters or because of comparisons, and honest ones contradict because a comparison has a
-    quality of its own or because they are slips. Both explain the same labels, so that only the one that leaves less
-    evidence is allowed for.
+    Labels are alike because of raters or because of comparisons. Both explain the same labels, so that only the one
+    that leaves less evidence is allowed for.
     """
-    honest, slips = (jnp.where(finite, part, -jnp.inf) for part in (judged.honest, judged.slips))
-    slipped, alike = jnp.max(slips), judged.alike
-    independent = (judged.dispersed - jnp.maximum(jnp.max(honest), slipped)) / overdispersion
+    honest = jnp.where(finite, judged.honest, -jnp.inf)
+    independent, alike = (judged.dispersed - jnp.max(honest)) / overdispersion, judged.alike
     if alike is None:
         return independent
-    excused = jnp.maximum(jnp.max(honest + alike.recurs[:, None] * alike.honest, axis=1), slipped)
+    excused = jnp.max(honest + alike.recurs[:, None] * alike.honest, axis=1)
     most = jnp.max(jnp.where(admissible, independent, -jnp.inf))
     return jnp.minimum(most, alike.corrupted - excused)
 

@@ -9,12 +9,10 @@ import scipy.special
 
 from robust_rlhf_jax.rewards import contamination
 from robust_rlhf_jax.rewards.contamination import (
-    SLIPS,
     Cells,
     cells_of_lengths,
     contaminated_at_best_length,
     quantile_bins,
-    with_slips,
 )
 
 contaminated = jax.jit(contamination.contaminated, static_argnums=2)
@@ -137,21 +135,6 @@ def test_the_length_of_margins_that_are_too_sure_is_mended():
         np.testing.assert_allclose(judged.scale * times, 1.0, rtol=0.01)
         assert judged.found.needed < 0.01
         np.testing.assert_allclose(judged.honest, scipy.special.log_expit(m).sum(), rtol=1e-3)
-
-
-@pytest.mark.parametrize("share", SLIPS)
-def test_slips_are_honest_labels_by_a_coin(share):
-    """NumPy's mixture at the share that was drawn, less what a parameter costs; uninformative pairs play no part."""
-    rng = np.random.default_rng(0)
-    m = np.abs(rng.normal(size=3000)) * 6
-    chance = (1 - share) * scipy.special.expit(m) + share / 2
-    m *= np.where(rng.uniform(size=len(m)) < chance, 1.0, -1.0)
-    informative = (np.arange(len(m)) < 2000).astype(np.float32)
-    likelihoods = [np.log((1 - s) * scipy.special.expit(m[:2000]) + s / 2).sum() for s in SLIPS]
-    found = with_slips(jnp.asarray(m, jnp.float32), jnp.asarray(informative))
-    np.testing.assert_allclose(found, max(likelihoods) - 0.5 * np.log(2000), rtol=1e-5)
-    assert max(likelihoods) - likelihoods[SLIPS.index(share)] < 5
-    assert found > scipy.special.log_expit(m[:2000]).sum() + 3
 
 
 @pytest.mark.slow

@@ -158,7 +158,7 @@ def test_what_is_certain_and_what_is_possible(case):
     n = 1280
     nothing = jnp.zeros((2, n))
     judged = Judged(
-        jnp.ones((2, 3)), jnp.full((2, n), 20.0), nothing, *[jnp.zeros(2)] * 3, nothing, nothing,
+        jnp.ones((2, 3)), jnp.full((2, n), 20.0), nothing, *[jnp.zeros(2)] * 2, nothing, nothing,
         *[jnp.asarray(needed)] * 2, NoiseByMargin(jnp.ones((2, 3)), jnp.zeros((2, 3))), jnp.zeros(2, jnp.int32),
         jnp.ones(n),
     )  # fmt: skip

@@ -115,7 +115,6 @@ def _judged_one(
         at.scale * margins,
         best.log_likelihoods - seen * informative / count_of(informative),
         at.honest - seen,
-        at.slips - seen,
         at.value - seen,
         best.rates,
         best.lies,
