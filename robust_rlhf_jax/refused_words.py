@@ -48,7 +48,7 @@ def sentence(box: str, words: Sequence[str]) -> str | None:
             return sentence_of(match, more, words, command)
     missing = [line for line in parts[0][1:] if re.match(r"[A-Z]+$|--", line)]
     if said.startswith("Missing from ") and missing:
-        return f"{command} needs {' and '.join(missing)}: {command} --help describes them."
+        return f"{command} needs {' and '.join(missing)}: see {command} --help."
     return f"{said.rstrip('.')}: see {command} --help."
 
 
@@ -78,7 +78,7 @@ def _unknown(match: re.Match, more: list[str], words: Sequence[str], command: st
     unknown = match["words"].split(", ")
     if unknown[0] == words[0]:
         known = " ".join(more).partition("Available subcommands: ")[2]
-        return f"robust-rlhf has no command {words[0]}{f', but {known}' if known else ''}: see robust-rlhf --help."
+        return f"there is no command {words[0]}: choose {_listed(known)} (robust-rlhf --help)."
     if not unknown[0].startswith("-"):
         return f"{' '.join(unknown)} is more than {command} takes: see {command} --help."
     nearest = next((flag[0] for line in more if (flag := FLAG.match(line))), None)
@@ -87,10 +87,14 @@ def _unknown(match: re.Match, more: list[str], words: Sequence[str], command: st
 
 
 def _other_choice(match: re.Match, more: list[str], words: Sequence[str], command: str) -> str:
-    *some, last = (name.strip(" '") for name in match["known"].split(",") if name.strip())
-    known = f"{', '.join(some)} or {last}" if some else last
     flag = f"{match['flag']} " if match["flag"].startswith("-") else ""
-    return f"{flag}{match['value']}: choose {known} ({command} --help)."
+    return f"{flag}{match['value']}: choose {_listed(match['known'])} ({command} --help)."
+
+
+def _listed(known: str) -> str:
+    """ "`a, b or c` of names with commas between."""
+    names = [stripped for name in known.split(",") if (stripped := name.strip(" '"))]
+    return " or ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names) or "another"
 
 
 def _after(flag: str, words: Sequence[str]) -> list[str]:

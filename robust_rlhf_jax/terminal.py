@@ -127,10 +127,6 @@ def wrapped_help(words: list[str]) -> Iterator[None]:
         wrapped.release()
 
 
-# What a help says of a flag that has no default; a line may end within.
-NO_DEFAULT = re.compile(r"\(default:(?P<between>(?:\x1b\[[\d;]*m|[ |│\n])+)None\)")
-
-
 class _Before:
     """A text stream before another one, which changes each line that is written."""
 
@@ -154,6 +150,10 @@ class _Before:
 class _Harmless(_Before):
     def changed(self, line: str) -> str:
         return harmless(line)
+
+
+# What a help says of a flag that has no default; a line may end within.
+NO_DEFAULT = re.compile(r"\(default:(?P<between>(?:\x1b\[[\d;]*m|[ |│\n])+)None\)")
 
 
 class _Wrapped(_Before):

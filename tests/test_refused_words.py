@@ -27,11 +27,11 @@ from robust_rlhf_jax.refused_words import one_sentence, sentence
             "audit x --epsilonn 1",
             "robust-rlhf audit has no --epsilonn: did you mean --epsilon? See robust-rlhf",
         ),
-        ("audit", "robust-rlhf audit needs FILE: robust-rlhf audit --help describes them."),
+        ("audit", "robust-rlhf audit needs FILE: see robust-rlhf audit --help."),
         ("clean x.csv", "robust-rlhf clean needs DECISIONS and --out PATH: "),
         (
             "audt x",
-            "robust-rlhf has no command audt, but describe, audit, clean, embed, fit, best-of-n, ",
+            "there is no command audt: choose describe, audit, clean, embed, fit, best-of-n, ",
         ),
         ("report a b", "b is more than robust-rlhf report takes: see robust-rlhf report --help."),
     ],

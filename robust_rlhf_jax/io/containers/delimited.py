@@ -44,13 +44,11 @@ def read(path: Path, how: dict[str, Any]) -> Table:
     table = _table(source, _names(path, next(records, None)), records)
     check_one_header(table)
     cut = _cut_short(source, table.n_rows, encoding)
-    said = () if delimiter == "," else (f"Cells are separated by {DELIMITERS[delimiter]}.",)
-    heads = source.how["around"].heads
-    said += (
-        (f"{counted(heads, 'line')} of a survey's program below the names of the columns left out.",)
-        if heads
-        else ()
-    )
+    said = [] if delimiter == "," else [f"Cells are separated by {DELIMITERS[delimiter]}."]
+    if heads := source.how["around"].heads:
+        said.append(
+            f"Left out below the names of the columns: {counted(heads, 'line')} of a survey's program."
+        )
     notes = (*((encoding.note,) if encoding.note else ()), *said)
     return dataclasses.replace(table, bad=(*table.bad, *cut, *totals(table)), notes=notes)
 

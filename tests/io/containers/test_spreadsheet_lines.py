@@ -37,7 +37,7 @@ def test_further_lines_of_names_are_left_out(tmp_path, program, lines):
     path = written(tmp_path, *program(ROWS))
     assert first_won(path) == SIDES
     table = read_table(path)
-    assert f"{lines} of a survey's program below the names of the columns left out." in table.notes
+    assert f"Left out below the names of the columns: {lines} of a survey's program." in table.notes
     assert [*delimited.lines(table.source)] == [*range(len(program([])) + 1, len(program(ROWS)) + 1)]
     assert next(delimited.read_batches(path, {}, 4)).n_rows == 4
     export(load_pairs(path, featuriser="format"), tmp_path / "b.csv", {"n": [*range(6)]})
