@@ -73,7 +73,7 @@ SIGN = re.compile(r"^([-+])\s+")
 BOLD = re.compile(r"\*\*([^*]+)\*\*")
 SUFFIX = re.compile(
     r"(?:^|[\W_]|(?<=[a-z]))(a|b|0|1|2|left|right|first|second|one|two|A|B|gauche|droite|links|rechts|izquierda|derecha|"
-    r"sinistra|destra)$"
+    r"sinistra|destra|top|bottom)$"
 )
 
 

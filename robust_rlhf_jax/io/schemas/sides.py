@@ -38,16 +38,16 @@ ANSWERS = (
 )  # fmt: skip
 TOKENS = (
     ("a", "b"), ("1", "2"), ("0", "1"), ("left", "right"), ("first", "second"), ("one", "two"), ("gauche", "droite"),
-    ("links", "rechts"), ("izquierda", "derecha"), ("sinistra", "destra"),
+    ("top", "bottom"), ("links", "rechts"), ("izquierda", "derecha"), ("sinistra", "destra"),
 )  # fmt: skip
 ORDINALS, CARDINALS = ("first", "second", "third", "fourth"), ("one", "two", "three", "four")
 COUNTED = tuple(map(str, range(100)))
 AFTER = re.compile(
     r"^(?P<stem>.*?)[\s_.\-]?(?P<token>[a-h]|\d{1,2}|left|right|first|second|third|fourth|one|two|three|four|"
-    r"gauche|droite|links|rechts|izquierda|derecha|sinistra|destra)$",
+    r"gauche|droite|links|rechts|izquierda|derecha|sinistra|destra|top|bottom)$",
     re.I,
 )
-BEFORE = re.compile(r"^(?P<token>left|right|first|second|a|b)[\s_.\-](?P<stem>.+)$", re.I)
+BEFORE = re.compile(r"^(?P<token>left|right|first|second|top|bottom|a|b)[\s_.\-](?P<stem>.+)$", re.I)
 # Whose answers they are before what they are called: model_a_response.
 WHOSE = re.compile(
     r"^(?:model|assistant|system|option|candidate|agent)[\s_.\-]?(?P<token>a|b|[0-9]|one|two)[\s_.\-](?P<stem>.+)$",
