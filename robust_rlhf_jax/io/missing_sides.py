@@ -24,6 +24,12 @@ UNNAMED = re.compile(r"column \d+|Unnamed: \d+")
 # How much of a column's name is said, which may be a whole question.
 LONGEST = 40
 MODELS = (("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"), ("winner", "loser"))
+# Columns of what plays against each other, as `plain_name` has them.
+PLAYERS = (
+    ("system_a", "system_b"), ("system_1", "system_2"), ("white", "black"), ("home", "away"),
+    ("home_team", "away_team"), ("hometeam", "awayteam"), ("player_1", "player_2"), ("player_a", "player_b"),
+    ("player1", "player2"), ("team_1", "team_2"), ("team_a", "team_b"), ("team1", "team2"),
+)  # fmt: skip
 DIFFERENCE = re.compile(r"^(?:delta|diff|difference)[\s_.\-]|[\s_.\-](?:delta|diff|difference)$", re.I)
 
 
@@ -118,10 +124,26 @@ def _none(table: Table) -> str | None:
 def _votes(table: Table) -> str | None:
     lower = by_plain_name(table)
     models = next(((lower[a], lower[b]) for a, b in MODELS if a in lower and b in lower), None)
-    return models and (
-        f" has names of models in {models[0]} and {models[1]}, but no answers of theirs: robust-rlhf leaderboard rates "
-        "models by such votes."
+    if models is not None:
+        return (
+            f" has names of models in {models[0]} and {models[1]}, but no answers of theirs: robust-rlhf leaderboard "
+            "rates models by such votes."
+        )
+    players = players_of(table)
+    return players and (
+        f" says in {players[0]} and {players[1]} who was compared, and no numbers or texts of theirs: robust-rlhf "
+        "leaderboard rates them by who won."
     )
+
+
+def players_of(table: Table) -> tuple[str, str] | None:
+    """The columns of the two that play against each other, if they hold words that come again."""
+    lower = by_plain_name(table)
+    for a, b in (pair for pair in PLAYERS if {*pair} <= lower.keys()):
+        cells = [str(cell) for name in (a, b) for cell in table.some(lower[name])]
+        if len({*cells}) < len(cells) and not any(is_number(cell) for cell in cells):
+            return lower[a], lower[b]
+    return None
 
 
 def _differences(table: Table) -> str | None:

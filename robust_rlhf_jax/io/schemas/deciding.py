@@ -309,5 +309,13 @@ def _beside(table: Table, sides: tuple[str, str], what: tuple[str, ...]) -> list
     return [(lower[x], lower[y]) for x, y in names if x in lower and y in lower]
 
 
+def models_of(table: Table, sides: tuple[str, str]) -> tuple[str, str] | None:
+    """The columns of words that name the model of each side, if any."""
+    found = _beside(table, sides, MODELS)
+    return next(
+        (names for names in found if not any(mostly_numbers(table.some(name)) for name in names)), None
+    )
+
+
 def _single(table: Table, sides: tuple[str, str]) -> bool:
     return not all(holds_texts(table.first(name)) for name in sides)

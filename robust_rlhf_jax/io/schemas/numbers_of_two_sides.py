@@ -10,7 +10,7 @@ from ..table import Table
 from .base import OF_LABELS, Mapped, Roles
 from .choice_features import NEITHER, is_no_feature
 from .choice_names import PEOPLE, plain_cell
-from .deciding import find_label, perhaps, with_rule
+from .deciding import find_label, models_of, perhaps, with_rule
 from .numbers import NUMERIC, TELLING, are_marked, count_votes, marked, mostly_numbers, tell_who_won
 from .plain import check_asked, tie_column
 from .sides import (
@@ -186,9 +186,11 @@ def _check_marks(table: Table, sides: tuple[str, str]) -> None:
 
 def _label(table: Table, sides: tuple[str, str], columns: list[str], asked: Columns) -> str:
     if named(table, (*LABELS, "chosen")) is None:
+        models = models_of(table, sides)
+        rated = f"; robust-rlhf leaderboard rates what {models[0]} and {models[1]} name" if models else ""
         raise ValueError(
             f"{table.path} has {columns[0]} and {columns[1]}, but no label{perhaps(table, sides)}: name its column "
-            f"by --label, or say by --label none that {sides[0]} always won."
+            f"by --label, or say by --label none that {sides[0]} always won{rated}."
         )
     return find_label(table, sides, asked, ("chosen",) if "chosen" in table.columns else ())
 
