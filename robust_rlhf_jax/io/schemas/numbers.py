@@ -31,8 +31,17 @@ NO_FEATURE = re.compile(
     r"zip|zip[_-]?code|postcode|postal[_-]code|plz)$",
     re.I,
 )
-# Votes of the sides, which are the answer, or of something else, such as the users of a film.
-VOTES = re.compile(r"^(?:(?:n|num|total)_votes|votes?_(?:count|share))$", re.I)
+# Votes of the sides, and what people did with them, which are the answer; or of something else, such as the users of a
+# film.
+DONE = (
+    r"(?:opens?|opened|clicks?|conversions?|purchases|signups|sign_ups|upvotes|likes|installs|subscriptions|replies|"
+    r"shares|retweets|views|revenue|sales|orders)"
+)
+VOTES = re.compile(
+    rf"^(?:(?:n|num|total)_votes|votes?_(?:count|share)|(?:(?:n|num|total|unique)_)?{DONE}(?:_(?:count|rate|share))?|ctr|"
+    r"click_?through_?rate)$",
+    re.I,
+)
 # Numbers with signs of money, shares or thousands.
 MARKED = re.compile(r"^[€$£¥]?\s*[+\-−]?\d[\d.,' ]*\s*[%€$£¥]?$")
 # Numbers with units, and hours with minutes. Of single letters most make a code, such as the 12A of a seat.
@@ -88,7 +97,9 @@ def find_numbers(
         elif side == "chosen":
             kind = _kind(table, name, partner, sides is not None)
             if kind == "numeric" and count_votes(table, what, (name, partner), won):
-                ignored |= dict.fromkeys((name, partner), "counts the votes of the sides")
+                ignored |= dict.fromkeys(
+                    (name, partner), "counts what people did with the sides, by which one was chosen"
+                )
             elif kind == "numeric" and tell_who_won(table, (name, partner), won):
                 ignored |= dict.fromkeys((name, partner), TELLING)
             elif kind in ("embeddings", "numeric"):

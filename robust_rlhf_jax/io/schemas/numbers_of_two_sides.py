@@ -11,7 +11,7 @@ from .base import OF_LABELS, Mapped, Roles
 from .choice_features import NEITHER, is_no_feature
 from .choice_names import PEOPLE, plain_cell
 from .deciding import find_label, models_of, perhaps, with_rule
-from .numbers import NUMERIC, TELLING, are_marked, count_votes, marked, mostly_numbers, tell_who_won
+from .numbers import NUMERIC, TELLING, VOTES, are_marked, count_votes, marked, mostly_numbers, tell_who_won
 from .plain import check_asked, tie_column
 from .sides import (
     IDS,
@@ -21,6 +21,7 @@ from .sides import (
     chosen_sides,
     exact_last,
     holds_numbers,
+    holds_texts,
     named,
     open_sides,
     plain_name,
@@ -106,7 +107,14 @@ def _without_answers(
     ]
     left = {name: pair for name, pair in numbers.items() if pair[0] not in telling}
     if not left:
-        raise ValueError("the two options differ in no column but those that say which one was chosen")
+        texts = _texts(table)
+        answers = texts and (
+            f": if {texts[0]} and {texts[1]} are answers, name them by --chosen and --rejected, with --label {label}"
+        )
+        raise ValueError(
+            f"the two options differ in no column but those that say which one was chosen ({', '.join(telling[:2])})"
+            f"{answers or ''}"
+        )
     return left, telling
 
 
@@ -184,13 +192,32 @@ def _check_marks(table: Table, sides: tuple[str, str]) -> None:
             raise ValueError(marked(table, name))
 
 
+def _more(table: Table, columns: list[str]) -> str:
+    """What to do where one side has more of what people did."""
+    stem = next((match["stem"] for at in (AFTER, BEFORE) if (match := at.match(columns[0].strip()))), "")
+    if not VOTES.match(stem):
+        return ""
+    return f"; if the side with more {stem} won, write into a column winner which one that was"
+
+
+def _texts(table: Table) -> list[str]:
+    """The columns of both sides that hold texts, of which the names say nothing."""
+    kinds = (of for of in _sided(table).values() if {*of} in [{*pair} for pair in TOKENS])
+    columns = (sorted(of.values()) for of in kinds)
+    return next((names for names in columns if all(_holds_texts(table, name) for name in names)), [])
+
+
+def _holds_texts(table: Table, name: str) -> bool:
+    return holds_texts(table.first(name)) and not mostly_numbers(table.some(name))
+
+
 def _label(table: Table, sides: tuple[str, str], columns: list[str], asked: Columns) -> str:
     if named(table, (*LABELS, "chosen")) is None:
         models = models_of(table, sides)
         rated = f"; robust-rlhf leaderboard rates what {models[0]} and {models[1]} name" if models else ""
         raise ValueError(
             f"{table.path} has {columns[0]} and {columns[1]}, but no label{perhaps(table, sides)}: name its column "
-            f"by --label, or say by --label none that {sides[0]} always won{rated}."
+            f"by --label, or say by --label none that {sides[0]} always won{_more(table, columns)}{rated}."
         )
     return find_label(table, sides, asked, ("chosen",) if "chosen" in table.columns else ())
 

@@ -269,7 +269,20 @@ def test_ids_times_and_votes_are_no_features_and_the_reason_is_told(name):
     )
 
 
-@pytest.mark.parametrize("name", ["n_votes", "num_votes", "vote_count", "vote_share"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "n_votes",
+        "num_votes",
+        "vote_count",
+        "vote_share",
+        "opens",
+        "open_rate",
+        "clicks",
+        "total_likes",
+        "ctr",
+    ],
+)
 @pytest.mark.parametrize("decide", [True, False])
 @pytest.mark.parametrize("sides", [("price_a", "price_b"), ("chosen_price", "rejected_price")])
 def test_numbers_of_votes_are_features_unless_they_decide(name, decide, sides):
@@ -332,3 +345,39 @@ def test_places_of_options_are_no_features():
         for i in range(6)
     ]
     assert load_pairs(rows).names == ("price",)
+
+
+def emails(labelled: bool = True, **more) -> list[dict]:
+    """Two subject lines, of which the one with more opens won."""
+    return [
+        {"subject_a": f"Sale {i}", "subject_b": f"Deal {i}", "opens_a": 30 + i % 2, "opens_b": 31 - i % 2}
+        | ({"winner": "BA"[i % 2]} if labelled else {})
+        | more
+        for i in range(20)
+    ]
+
+
+def test_what_people_did_with_the_sides_is_no_feature():
+    found = load_pairs([row | {"length_a": i % 5, "length_b": 3} for i, row in enumerate(emails())])
+    assert found.names == ("length",)
+    assert {"opens_a", "opens_b"} <= {*found.unused}
+    with pytest.raises(ValueError, match=r"if subject_a and subject_b are answers, .* with --label winner"):
+        load_pairs(emails())
+    asked = Columns(chosen="subject_a", rejected="subject_b", label="winner")
+    assert load_pairs(emails(), columns=asked, featuriser="format").swapped.tolist() == [True, False] * 10
+
+
+def test_what_people_did_without_a_label_is_asked_about():
+    with pytest.raises(
+        ValueError, match="if the side with more opens won, write into a column winner which one"
+    ):
+        load_pairs(emails(labelled=False))
+
+
+def test_options_of_words_and_votes_alone_have_no_numbers():
+    made = [{"subject_a": f"S {i}", "subject_b": f"D {i}", "votes_a": i, "votes_b": 9, "winner": "AB"[i % 2]}
+            for i in range(20)]  # fmt: skip
+    with pytest.raises(
+        ValueError, match=r"no feature of the options a, b has numbers alone .* --label winner"
+    ):
+        load_pairs(made)
