@@ -129,10 +129,14 @@ def _votes(table: Table) -> str | None:
             f" has names of models in {models[0]} and {models[1]}, but no answers of theirs: robust-rlhf leaderboard "
             "rates models by such votes."
         )
-    players = players_of(table)
-    return players and (
-        f" says in {players[0]} and {players[1]} who was compared, and no numbers or texts of theirs: robust-rlhf "
-        "leaderboard rates them by who won."
+    players, things = players_of(table), numbers_of_two_sides.things_of(table)
+    if players is None and not things:
+        return None
+    first, second = players or things
+    flags = "" if players else f" --model-a {first} --model-b {second}"
+    return (
+        f" says in {first} and {second} what was compared, and has no numbers or texts of these: robust-rlhf "
+        f"leaderboard FILE{flags} rates them by who won."
     )
 
 

@@ -11,7 +11,17 @@ from .base import OF_LABELS, Mapped, Roles
 from .choice_features import NEITHER, is_no_feature
 from .choice_names import PEOPLE, plain_cell
 from .deciding import find_label, models_of, perhaps, with_rule
-from .numbers import NUMERIC, TELLING, VOTES, are_marked, count_votes, marked, mostly_numbers, tell_who_won
+from .numbers import (
+    NUMERIC,
+    TELLING,
+    VOTES,
+    are_marked,
+    count_votes,
+    marked,
+    mostly_numbers,
+    name_things,
+    tell_who_won,
+)
 from .plain import check_asked, tie_column
 from .sides import (
     IDS,
@@ -124,8 +134,21 @@ def _no_features(table: Table) -> dict[str, str]:
     return {
         name: f"{match['stem']} may be an id, a place, a time or the answer: call it otherwise if it is a feature"
         for name, match in matches.items()
-        if match and is_no_feature(match["stem"]) and mostly_numbers(table.some(name))
+        if match
+        and mostly_numbers(table.some(name))
+        and (is_no_feature(match["stem"]) or name_things(table, match["stem"], (name,)))
     }
+
+
+def things_of(table: Table) -> list[str]:
+    """The columns that say which thing stood on either side, of the first two that do."""
+    kinds = (
+        [of[token] for token in pair]
+        for (_, stem), of in _sided(table).items()
+        for pair in TOKENS
+        if {*of} == {*pair} and _numbers(table, of) and _name_things(table, stem, of)
+    )
+    return next(kinds, [])
 
 
 def _kind(table: Table, numbers: dict[str, tuple[str, str]]) -> str:
@@ -229,7 +252,11 @@ def _found(
     have other tokens, or three.
     """
     sided = _sided(table)
-    pairs = {key: tokens for key, tokens in sided.items() if len(tokens) > 1 and _numbers(table, tokens)}
+    pairs = {
+        key: tokens
+        for key, tokens in sided.items()
+        if len(tokens) > 1 and _numbers(table, tokens) and not _name_things(table, key[1], tokens)
+    }
     kinds = {tuple(sorted(tokens)) for tokens in pairs.values()}
     sides = next((pair for pair in TOKENS if kinds == {tuple(sorted(pair))}), None)
     if sides is None or len({place for place, _ in pairs}) > 1:
@@ -277,6 +304,11 @@ def _numbers(table: Table, tokens: dict[str, str]) -> bool:
     return all(
         mostly_numbers(table.some(name)) or holds_numbers(table.first(name)) for name in tokens.values()
     )
+
+
+def _name_things(table: Table, stem: str, tokens: dict[str, str]) -> bool:
+    names = [*tokens.values()]
+    return not any(holds_numbers(table.first(name)) for name in names) and name_things(table, stem, names)
 
 
 def _words(table: Table, tokens: dict[str, str]) -> bool:

@@ -381,3 +381,39 @@ def test_options_of_words_and_votes_alone_have_no_numbers():
         ValueError, match=r"no feature of the options a, b has numbers alone .* --label winner"
     ):
         load_pairs(made)
+
+
+@pytest.mark.parametrize(
+    "name", ["stimulus", "image", "Img", "video", "player", "number", "stimulus_number", "card_nr"]
+)
+@pytest.mark.parametrize(("sides", "words"), [(("left", "right"), ("left", "right")), (("1", "2"), (1, 2))])
+def test_numbers_that_say_which_thing_it_is_are_no_features(name, sides, words):
+    made = [
+        {f"{name}_{sides[0]}": 7 * i % 5, f"{name}_{sides[1]}": i % 3, f"x_{sides[0]}": i, f"x_{sides[1]}": 4}
+        | {f"y_{sides[0]}": i % 4, f"y_{sides[1]}": 1, "winner": words[i % 2]}
+        for i in range(20)
+    ]
+    found = load_pairs(made)
+    assert found.names == ("x", "y")
+    assert "may be an id" in found.unused[f"{name}_{sides[0]}"]
+
+
+@pytest.mark.parametrize("name", ["product", "object", "design", "code"])
+@pytest.mark.parametrize("levels", [2, 40])
+def test_many_whole_numbers_of_things_say_which_it_is(name, levels):
+    """A few are levels of a design."""
+    made = [
+        {f"{name}_a": 7 * i % levels, f"{name}_b": 3 * i % levels, "x_a": i, "x_b": 4, "winner": "ab"[i % 2]}
+        for i in range(60)
+    ]
+    assert load_pairs(made).names == ((name, "x") if levels == 2 else ("x",))
+    of_options = [
+        {"task": i // 2, name: 7 * i % levels, "x": i % 9, "chosen": int(i % 2 == i // 2 % 2)}
+        for i in range(120)
+    ]
+    assert load_pairs(of_options).names == ((name, "x") if levels == 2 else ("x",))
+    named = [
+        {f"chosen_{name}": 7 * i % levels, f"rejected_{name}": 3 * i % levels, "chosen_x": i, "rejected_x": 4}
+        for i in range(60)
+    ]
+    assert load_pairs(named).names == ((name, "x") if levels == 2 else ("x",))
