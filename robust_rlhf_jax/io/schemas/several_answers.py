@@ -108,6 +108,10 @@ def _judge(
         names = found.answers.called(table, {})
         return lambda row: judgements.by_places(cells[0][row], names[row])
     called = _called(table, found, asked)
+    if found.kind == "order" and len(cells) > 1:
+        return lambda row: judgements.by_order(
+            [column[row] for column in cells if not is_missing(column[row])], called[row]
+        )
     if found.kind == "order":
         return lambda row: judgements.by_order(cells[0][row], called[row])
     if found.rejected is not None:
