@@ -18,11 +18,16 @@ from .rankings import ALL_PAIRS, ANSWER_KEYS
 from .scored_sides import FAULT
 from .sides import plain_name
 
-LESS = r"(?:low(?:er|est)?|less|small(?:er|est)?|least|few(?:er|est)|minimum)"
-MORE = r"(?:high(?:er|est)?|more|large(?:r|st)?|great(?:er|est)|big(?:ger|gest)|most|maximum)"
-GOOD, BAD = r"(?:better|best|good|preferred)", r"(?:worse|worst|bad)"
+LESS = (
+    r"(?:low(?:er|est)?|less|small(?:er|est)?|least|few(?:er|est)|minimum|niedriger|kleiner|weniger|geringer)"
+)
+MORE = (
+    r"(?:high(?:er|est)?|more|large(?:r|st)?|great(?:er|est)|big(?:ger|gest)|most|maximum|höher|mehr|größer)"
+)
+GOOD = r"(?:better|best|(?:very )?good|preferred|excellent|perfect|outstanding|besser|sehr gut)"
+BAD = r"(?:worse|worst|(?:very )?bad|(?:very )?poor|terrible|awful|schlechter|sehr schlecht|ungenügend)"
 THINGS = r"(?:values?|scores?|numbers?|ranks?|ratings?|ones?)"
-LINK = rf"(?: {THINGS})?(?: ?[=:,]| is| are| means?)? (?:the )?"
+LINK = rf"(?: {THINGS})?(?: ?[=:,]| is| are| means?| ist)? (?:the )?"
 LESS_IS_BETTER = re.compile(rf"(?:the )?(?:{LESS}{LINK}{GOOD}|{MORE}{LINK}{BAD})")
 MORE_IS_BETTER = re.compile(rf"(?:the )?(?:{MORE}{LINK}{GOOD}|{LESS}{LINK}{BAD})")
 # "1 = worst", "1 is best and 5 is worst"; a number above 1 is at the upper end.

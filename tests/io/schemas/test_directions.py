@@ -60,7 +60,8 @@ def first_words(pairs) -> set[str]:
     "said",
     [{"score_direction": "lower is better"}, {"direction": "lower_is_better"}, {"note": "Smaller is better."},
      {"scale": "1 = best, 5 = worst"}, {"scale": "5 is worst"}, {"lower_is_better": "yes"},
-     {"higher_is_better": False}, {"optimize": "min"}, {"goal": "minimize"}, {"note": "Higher = worse"}],
+     {"higher_is_better": False}, {"optimize": "min"}, {"goal": "minimize"}, {"note": "Higher = worse"},
+     {"scale": "1=excellent, 5=poor"}, {"skala": "1 = sehr gut, 6 = ungenügend"}, {"note": "niedriger ist besser"}],
 )  # fmt: skip
 @pytest.mark.parametrize("n", [20, 5000])
 def test_low_scores_are_the_best_where_a_column_says_so(said, n):
