@@ -4,13 +4,14 @@ import re
 
 from .bad_cells import shown
 from .columns import Columns
+from .labels import TIE, is_missing, word
 from .schemas import numbers_of_two_sides
 from .schemas.answer_names import answers_of
 from .schemas.base import records
 from .schemas.named_answers import with_lists
 from .schemas.numbers import NO_FEATURE, NUMERIC, is_number, mostly_numbers
 from .schemas.scored_answers import unscored
-from .schemas.sides import by_plain_name, chosen_sides, open_sides
+from .schemas.sides import LABELS, by_plain_name, chosen_sides, holds_texts, open_sides
 from .schemas.wide_names import counted_from_zero, unnamed, with_none
 from .table import Table
 
@@ -45,6 +46,7 @@ def advice(table: Table) -> str:
         _votes,
         _differences,
         _other_sides,
+        _named_columns,
         _listed,
         _nested,
         _scores,
@@ -171,6 +173,20 @@ def _other_sides(table: Table) -> str | None:
         f" has the numbers of two sides in {mine}, and {others} are called as if they were of more: leave those "
         "out, or rename them so that none ends in a number or a letter by itself."
     )
+
+
+def _named_columns(table: Table) -> str | None:
+    """Two columns of texts whose names a label holds."""
+    lower, words = by_plain_name(table), {word(name): name for name in table.names}
+    for label in (lower[name] for name in LABELS if name in lower):
+        said = {word(cell) for cell in table.some(label) if not is_missing(cell)} - TIE
+        sides = [words[each] for each in sorted(said & words.keys())]
+        if len(said) == len(sides) == 2 and all(holds_texts(table.first(side)) for side in sides):
+            return (
+                f" has a label, {label}, that names the columns {sides[0]} and {sides[1]}: say by --chosen {sides[0]} "
+                f"--rejected {sides[1]} --label {label} that these are the two sides."
+            )
+    return None
 
 
 def _nested(table: Table) -> str | None:
