@@ -18,7 +18,8 @@ WON = (
     "was_preferred)"
 )
 THING = "(?:response|answer|model|option|side|output|completion|text|summary|candidate)"
-CALLED = "^(?:{one}_{won}|(?:prefers?|preferred)_{one}|is_{one}_(?:better|best|preferred|chosen|the_winner))$"
+CALLED = "^(?:{one}_{won}|(?:prefers?|preferred)_{one}|is_{one}_(?:better|best|preferred|chosen|the_winner){picked})$"
+PICKED = "|(?:chose|chosen|picked|selected)_{one}|{one}_(?:chosen|picked|selected)"
 
 
 def recognise(table: Table) -> bool:
@@ -63,7 +64,10 @@ def _called(token: str, side: str) -> re.Pattern:
     """What the column of a side is called."""
     names = [re.escape(plain_name(side))] if side else []
     names += [rf"(?:{THING}_)?{token}"] if token else []
-    return re.compile(CALLED.format(one=f"(?:{'|'.join(names)})", won=WON))
+    one = f"(?:{'|'.join(names)})"
+    # Of sides that are numbers, chosen_1 may be what the first of several raters says.
+    picked = "" if token.isdigit() else PICKED.format(one=one)
+    return re.compile(CALLED.format(one=one, won=WON, picked=picked))
 
 
 def _winner(cell: Any, yes: str, no: str) -> Any:

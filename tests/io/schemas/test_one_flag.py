@@ -54,7 +54,7 @@ def rows(n: int = 20, **more) -> list[dict]:
     ("name", "first"),
     [("a_is_better", True), ("A wins", True), ("a_won", True), ("prefer_a", True), ("is_a_better", True),
      ("response_a_is_better", True), ("model_b_wins", False), ("prefers_b", False), ("response_b_won", False),
-     ("a_preferred", True)],
+     ("a_preferred", True), ("picked_a", True), ("chose_b", False), ("b_selected", False)],
 )  # fmt: skip
 @pytest.mark.parametrize(("yes", "no"), [(True, False), (1, 0), ("yes", "no"), ("oui", "non")])
 def test_a_flag_names_the_side_that_won(name, first, yes, no, n):
@@ -91,4 +91,10 @@ def test_a_flag_decides_between_numbers():
 def test_flags_beside_changed_places_are_asked_about(flags):
     made = [row | {"swapped": i % 3 == 0} for i, row in enumerate(rows(**flags))]
     with pytest.raises(ValueError, match=r"column swapped says in which rows .* may name places or columns"):
+        load_pairs(made, featuriser="format")
+
+
+def test_what_is_called_after_a_number_may_be_a_raters():
+    made = [{"response_0": f"x {i}", "response_1": f"y {i}", "chosen_1": i % 2} for i in range(20)]
+    with pytest.raises(ValueError, match="--label"):
         load_pairs(made, featuriser="format")
