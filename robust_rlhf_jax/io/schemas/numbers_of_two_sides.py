@@ -46,7 +46,7 @@ ANY_LABEL = True
 TOKEN = "left|right|first|second|one|two|a|b|c|d|e|[0-9]"
 # price_a, "price (A)", priceA; a_price, "Option A price".
 AFTER = re.compile(
-    rf"^(?P<stem>.+?)(?:[\s_.\-]|\s?\((?=.+\)$)|(?-i:(?<=[a-z])(?=[AB]$)))(?P<token>{TOKEN})\)?$", re.I
+    rf"^(?P<stem>.+?)(?:[\s_.\-]|\s?\((?=.+\)$)|(?-i:(?<=[a-z])(?=[A-E]$)))(?P<token>{TOKEN})\)?$", re.I
 )
 BEFORE = re.compile(
     rf"^(?:(?:option|opt|alternative|alt|product|plan|profile|card|concept)[\s_.\-]?)?(?P<token>{TOKEN})[\s_.\-:]+"
