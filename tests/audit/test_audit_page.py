@@ -45,6 +45,12 @@ def plain_page(tmp_path_factory):
     return page_of(tmp_path_factory.mktemp("page"))
 
 
+@pytest.fixture(scope="module")
+def harmful_page(tmp_path_factory):
+    """(page, findings) of flipped labels, one of the texts made to do harm."""
+    return page_of(tmp_path_factory.mktemp("page"), damage=EVIL)
+
+
 def test_the_page_shows_the_worst_pairs_with_their_texts(plain_page):
     page, found = plain_page
     worst = found.worst()[0]
@@ -57,8 +63,8 @@ def test_the_page_shows_the_worst_pairs_with_their_texts(plain_page):
         assert f">{heading}</h2>" in page
 
 
-def test_texts_do_no_harm(tmp_path):
-    page, _ = page_of(tmp_path, damage=EVIL)
+def test_texts_do_no_harm(harmful_page):
+    page, _ = harmful_page
     assert "<img" not in page
     assert "&lt;img src=x" in page
     assert not set("\x1b\u202e") & set(page)
@@ -114,16 +120,16 @@ def unpacked(page):
     return json.loads(zlib.decompress(base64.b64decode(packed)))
 
 
-def test_the_policy_names_the_one_script(tmp_path):
-    page, _ = page_of(tmp_path, damage=EVIL)
+def test_the_policy_names_the_one_script(harmful_page):
+    page, _ = harmful_page
     script = re.search(r"<script>(.*)</script>", page, re.DOTALL).group(1)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in page
     assert "innerHTML" not in script
 
 
-def test_all_flagged_pairs_are_there(tmp_path):
-    page, found = page_of(tmp_path, damage=EVIL)
+def test_all_flagged_pairs_are_there(harmful_page):
+    page, found = harmful_page
     content = unpacked(page)
     assert content["total"] == found.pairs.n_pairs
     assert [p["pair"] - 1 for p in content["pairs"]] == found.worst().tolist()

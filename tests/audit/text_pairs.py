@@ -1,5 +1,6 @@
 """Small preference sets over texts with known faults, from the generator of the benchmark."""
 
+import functools
 import json
 import sys
 from pathlib import Path
@@ -14,10 +15,16 @@ from text_faults import text_set
 
 def faulty_file(folder, fault, share, n=300):
     """(path, mask of the faulty rows, twins)."""
-    made = text_set(n, fault, share)
+    lines, faulty, twin = _faulty_lines(fault, share, n)
     path = folder / "pairs.jsonl"
-    path.write_text("\n".join(map(json.dumps, made.rows)) + "\n")
-    return path, made.faulty, made.twin
+    path.write_text(lines)
+    return path, faulty.copy(), twin.copy()
+
+
+@functools.cache
+def _faulty_lines(fault, share, n):
+    made = text_set(n, fault, share)
+    return "\n".join(map(json.dumps, made.rows)) + "\n", made.faulty, made.twin
 
 
 def made_up_fit(pairs, wrong=(), seed=0):
