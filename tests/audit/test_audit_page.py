@@ -10,7 +10,7 @@ import zlib
 
 import numpy as np
 import pytest
-from text_pairs import faulty_file, made_up_fit, read
+from text_pairs import faulty_file, few_buckets, made_up_fit, read
 
 pytest.importorskip("jinja2")
 from robust_rlhf_jax.audit.advice import advise
@@ -30,7 +30,7 @@ EVIL = "<img src=x onerror=alert(1)>\x1b[2J\u202e"
 
 def page_of(folder, fault="label", damage=None, share=0.05):
     path, faulty, _ = faulty_file(folder, fault, share)
-    pairs = read(path)
+    pairs = read(path, few_buckets())
     if damage:
         pairs.texts.chosen[int(np.flatnonzero(faulty)[0])] += damage
     fit = made_up_fit(pairs, np.flatnonzero(faulty))
@@ -195,7 +195,7 @@ def test_decisions_made_on_the_page_are_read_back(tmp_path):
 
 def test_advice_stands_first(tmp_path):
     path, _, _ = faulty_file(tmp_path, "label", 0.05)
-    pairs = read(path)
+    pairs = read(path, few_buckets())
     fit = made_up_fit(pairs)
     found = find(pairs, fit)
     advice = advise(found)
