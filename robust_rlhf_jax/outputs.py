@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import functools
 import itertools
 import json
 import math
@@ -70,8 +71,11 @@ def environment() -> dict[str, Any]:
     }
 
 
+@functools.cache
 def page_templates(package: str) -> Any:
     """The jinja2 environment of the templates of a package, in which every text of the data is escaped.
+
+    One for all pages of a process: it compiles each template once.
 
     **Raises:** ImportError without the extra `cli`.
     """

@@ -35,8 +35,13 @@ def readable(text: str) -> str:
     >>> readable("a\tb\r\nc\xa0d\x1b[31m") == "a\tb\nc\xa0d" + r"\x1b[31m"
     True
     """
-    kept = {sign for sign in set(text) if sign in f"\t\n{JOINERS}" or unicodedata.category(sign) == "Zs"}
-    return "".join(sign if sign in kept else harmless(sign) for sign in text.replace("\r\n", "\n"))
+    text = text.replace("\r\n", "\n")
+    escaped = {ord(sign): harmless(sign) for sign in set(text) if not _is_text(sign)}
+    return text.translate(escaped) if escaped else text
+
+
+def _is_text(sign: str) -> bool:
+    return sign.isprintable() or sign in f"\t\n{JOINERS}" or unicodedata.category(sign) == "Zs"
 
 
 def marked(text: str | os.PathLike) -> str:

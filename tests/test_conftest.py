@@ -1,7 +1,10 @@
 """The compilation counter must itself be able to count, or every test that uses it is empty."""
 
+import os
+
 import jax
 import jax.numpy as jnp
+import pytest
 
 
 def test_counter_sees_a_compilation_and_its_absence(count_compilations):
@@ -34,3 +37,11 @@ def test_x64_is_local(x64):
     assert jnp.zeros(()).dtype == jnp.float64
     with jax.enable_x64(False):
         assert jnp.zeros(()).dtype == jnp.float32
+
+
+def test_numpy_has_the_threads_that_it_was_told():
+    """Also without workers: two threads of BLAS that wait for a core take a hundred times as long."""
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    libraries = threadpoolctl.threadpool_info()
+    threads = [library["num_threads"] for library in libraries if library["internal_api"] == "openblas"]
+    assert set(threads) <= {int(os.environ["OPENBLAS_NUM_THREADS"])}

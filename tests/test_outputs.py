@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from robust_rlhf_jax.outputs import whole_folder, write_json
+from robust_rlhf_jax.outputs import page_templates, whole_folder, write_json
 
 
 def names(folder):
@@ -79,3 +79,14 @@ def test_what_cannot_be_a_folder_is_refused_before_the_work(tmp_path, place):
         pytest.fail("the work was begun")
     assert (tmp_path / "taken").read_text() == "mine"
     assert names(tmp_path) == ["dangling", "taken"]
+
+
+def test_pages_of_a_package_share_their_templates():
+    """Each is compiled once, since the environment keeps it."""
+    pytest.importorskip("jinja2")
+    audit, again, report = map(
+        page_templates,
+        ("robust_rlhf_jax.audit.page", "robust_rlhf_jax.audit.page", "robust_rlhf_jax.lab.report"),
+    )
+    assert audit is again
+    assert audit is not report

@@ -58,18 +58,7 @@ def precision_recall_curve(
     >>> recall.tolist()
     [0.5, 0.5, 1.0, 1.0]
     """
-    scores, corrupt = jnp.asarray(scores), _mask(corrupt, "corrupt")
-    _check_shapes(scores, corrupt)
-    if not is_traced(scores) and np.isnan(scores).any():
-        raise ValueError(
-            f"scores[{int(np.argmax(np.isnan(scores)))}] is NaN, which has no place in an order."
-        )
-    order = highest_first(scores)
-    thresholds = scores[order]
-    falling = turned(thresholds)
-    flagged = jnp.searchsorted(falling, falling, side="right")
-    caught = jnp.cumsum(corrupt[order])[flagged - 1]
-    return caught / flagged, caught / jnp.sum(corrupt), thresholds
+    return _curve(*_checked(scores, corrupt))
 
 
 def average_precision(scores: Float[ArrayLike, " N"], corrupt: Bool[ArrayLike, " N"]) -> Float[Array, ""]:
@@ -85,14 +74,45 @@ def average_precision(scores: Float[ArrayLike, " N"], corrupt: Bool[ArrayLike, "
     >>> round(float(average_precision([0.9, 0.8, 0.3, 0.1], [True, False, True, False])), 3)
     0.833
     """
-    precisions, recalls, _ = precision_recall_curve(scores, corrupt)
-    return jnp.sum(jnp.diff(recalls, prepend=0.0) * precisions)
+    return _average(*_checked(scores, corrupt))
 
 
 def _share(flagged: ArrayLike, corrupt: ArrayLike, of: ArrayLike) -> jax.Array:
     flagged, corrupt = _mask(flagged, "flagged"), _mask(corrupt, "corrupt")
     _check_shapes(flagged, corrupt)
-    return jnp.sum(flagged & corrupt) / jnp.sum(jnp.asarray(of, bool))
+    return _count_both(flagged, corrupt, jnp.asarray(of, bool))
+
+
+# One program each: operation by operation the first call on a new number of pairs compiles up to fifteen.
+@jax.jit
+def _count_both(flagged: Bool[Array, " N"], corrupt: Bool[Array, " N"], of: Bool[Array, " N"]) -> jax.Array:
+    return jnp.sum(flagged & corrupt) / jnp.sum(of)
+
+
+@jax.jit
+def _curve(scores: Float[Array, " N"], corrupt: Bool[Array, " N"]) -> tuple[jax.Array, jax.Array, jax.Array]:
+    order = highest_first(scores)
+    thresholds = scores[order]
+    falling = turned(thresholds)
+    flagged = jnp.searchsorted(falling, falling, side="right")
+    caught = jnp.cumsum(corrupt[order])[flagged - 1]
+    return caught / flagged, caught / jnp.sum(corrupt), thresholds
+
+
+@jax.jit
+def _average(scores: Float[Array, " N"], corrupt: Bool[Array, " N"]) -> jax.Array:
+    precisions, recalls, _ = _curve(scores, corrupt)
+    return jnp.sum(jnp.diff(recalls, prepend=0.0) * precisions)
+
+
+def _checked(scores: ArrayLike, corrupt: ArrayLike) -> tuple[Float[Array, " N"], Bool[Array, " N"]]:
+    scores, corrupt = jnp.asarray(scores), _mask(corrupt, "corrupt")
+    _check_shapes(scores, corrupt)
+    if not is_traced(scores) and np.isnan(scores).any():
+        raise ValueError(
+            f"scores[{int(np.argmax(np.isnan(scores)))}] is NaN, which has no place in an order."
+        )
+    return scores, corrupt
 
 
 def _mask(values: ArrayLike, name: str) -> Bool[Array, " N"]:

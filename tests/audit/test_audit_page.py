@@ -10,7 +10,7 @@ import zlib
 
 import numpy as np
 import pytest
-from text_pairs import faulty_file, made_up_fit, read
+from text_pairs import faulty_file, few_buckets, made_up_fit, read
 
 pytest.importorskip("jinja2")
 from robust_rlhf_jax.audit.advice import advise
@@ -30,7 +30,7 @@ EVIL = "<img src=x onerror=alert(1)>\x1b[2J\u202e"
 
 def page_of(folder, fault="label", damage=None, share=0.05):
     path, faulty, _ = faulty_file(folder, fault, share)
-    pairs = read(path)
+    pairs = read(path, few_buckets())
     if damage:
         pairs.texts.chosen[int(np.flatnonzero(faulty)[0])] += damage
     fit = made_up_fit(pairs, np.flatnonzero(faulty))
@@ -45,6 +45,12 @@ def plain_page(tmp_path_factory):
     return page_of(tmp_path_factory.mktemp("page"))
 
 
+@pytest.fixture(scope="module")
+def harmful_page(tmp_path_factory):
+    """(page, findings) of flipped labels, one of the texts made to do harm."""
+    return page_of(tmp_path_factory.mktemp("page"), damage=EVIL)
+
+
 def test_the_page_shows_the_worst_pairs_with_their_texts(plain_page):
     page, found = plain_page
     worst = found.worst()[0]
@@ -57,8 +63,8 @@ def test_the_page_shows_the_worst_pairs_with_their_texts(plain_page):
         assert f">{heading}</h2>" in page
 
 
-def test_texts_do_no_harm(tmp_path):
-    page, _ = page_of(tmp_path, damage=EVIL)
+def test_texts_do_no_harm(harmful_page):
+    page, _ = harmful_page
     assert "<img" not in page
     assert "&lt;img src=x" in page
     assert not set("\x1b\u202e") & set(page)
@@ -114,16 +120,16 @@ def unpacked(page):
     return json.loads(zlib.decompress(base64.b64decode(packed)))
 
 
-def test_the_policy_names_the_one_script(tmp_path):
-    page, _ = page_of(tmp_path, damage=EVIL)
+def test_the_policy_names_the_one_script(harmful_page):
+    page, _ = harmful_page
     script = re.search(r"<script>(.*)</script>", page, re.DOTALL).group(1)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in page
     assert "innerHTML" not in script
 
 
-def test_all_flagged_pairs_are_there(tmp_path):
-    page, found = page_of(tmp_path, damage=EVIL)
+def test_all_flagged_pairs_are_there(harmful_page):
+    page, found = harmful_page
     content = unpacked(page)
     assert content["total"] == found.pairs.n_pairs
     assert [p["pair"] - 1 for p in content["pairs"]] == found.worst().tolist()
@@ -189,7 +195,7 @@ def test_decisions_made_on_the_page_are_read_back(tmp_path):
 
 def test_advice_stands_first(tmp_path):
     path, _, _ = faulty_file(tmp_path, "label", 0.05)
-    pairs = read(path)
+    pairs = read(path, few_buckets())
     fit = made_up_fit(pairs)
     found = find(pairs, fit)
     advice = advise(found)

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from slow_parameters import slow
-from text_pairs import made_up_fit
+from text_pairs import few_buckets, made_up_fit
 
 from robust_rlhf_jax.audit.config import Writing
 from robust_rlhf_jax.audit.delivery import deliver, reward_head
@@ -58,8 +58,8 @@ def form(request):
     return request.param
 
 
-def findings_of(path, wrong=tuple(WRONG)):
-    pairs = load_pairs(path)
+def findings_of(path, wrong=tuple(WRONG), featuriser=None):
+    pairs = load_pairs(path, featuriser=few_buckets() if featuriser is None else featuriser)
     return find(pairs, made_up_fit(pairs, wrong))
 
 
@@ -226,7 +226,7 @@ def test_thresholds_come_after_all_is_written(tmp_path):
 
 def test_a_reward_head_scores_new_texts_as_it_did(tmp_path):
     pytest.importorskip("safetensors")
-    found = findings_of(write(tmp_path, "jsonl"))
+    found = findings_of(write(tmp_path, "jsonl"), featuriser="hashed")
     head = reward_head(found)
     head.save(tmp_path / "head.safetensors")
     again = RewardHead.load(tmp_path / "head.safetensors")

@@ -1,4 +1,5 @@
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from sklearn import metrics
@@ -99,3 +100,13 @@ def test_a_score_that_is_no_number_is_refused():
         with pytest.raises(ValueError, match=r"^scores\[1\] is NaN, which has no place in an order\.$"):
             function([0.5, np.nan, 0.1], [True, False, True])
         function([np.inf, -np.inf, 0.1], [True, False, True])
+
+
+@pytest.mark.parametrize("function", [precision, recall, precision_recall_curve, average_precision])
+def test_a_new_number_of_pairs_compiles_one_program(function, count_compilations):
+    scores, corrupt = random_case(0, n=83)
+    given = jnp.asarray(scores > 0 if function in (precision, recall) else scores)
+    corrupt = jnp.asarray(corrupt)
+    with count_compilations() as count:
+        function(given, corrupt)
+    assert len(count.compiled) <= 1

@@ -1,5 +1,6 @@
 """Small preference sets over texts with known faults, from the generator of the benchmark."""
 
+import functools
 import json
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from robust_rlhf_jax.io import Columns, load_pairs
+from robust_rlhf_jax.io.featurisers.hashed import HashedNgrams
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 from text_faults import text_set
@@ -14,10 +16,16 @@ from text_faults import text_set
 
 def faulty_file(folder, fault, share, n=300):
     """(path, mask of the faulty rows, twins)."""
-    made = text_set(n, fault, share)
+    lines, faulty, twin = _faulty_lines(fault, share, n)
     path = folder / "pairs.jsonl"
-    path.write_text("\n".join(map(json.dumps, made.rows)) + "\n")
-    return path, made.faulty, made.twin
+    path.write_text(lines)
+    return path, faulty.copy(), twin.copy()
+
+
+@functools.cache
+def _faulty_lines(fault, share, n):
+    made = text_set(n, fault, share)
+    return "\n".join(map(json.dumps, made.rows)) + "\n", made.faulty, made.twin
 
 
 def made_up_fit(pairs, wrong=(), seed=0):
@@ -46,5 +54,10 @@ def made_up_fit(pairs, wrong=(), seed=0):
     return held_out_pairs(pairs, result)
 
 
-def read(path, **columns):
-    return load_pairs(path, columns=Columns(label="label", **columns))
+def few_buckets():
+    """Features of texts for what does not depend on them: the default decomposes 32,768 rows, however few texts."""
+    return HashedNgrams(buckets=1 << 13)
+
+
+def read(path, featuriser="hashed", **columns):
+    return load_pairs(path, featuriser=featuriser, columns=Columns(label="label", **columns))

@@ -2,6 +2,7 @@
 
 import functools
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -18,10 +19,10 @@ def sample(seed, norm=1.0):
     return x, np.where(rng.uniform(size=N) < 1 / (1 + np.exp(-x @ theta)), 1.0, -1.0), rng
 
 
+@jax.jit
 def fitted_set(x, labels, zeta, radius):
-    args = map(jnp.asarray, (x, labels, np.ones(N), float(radius), np.eye(K), np.zeros(K)))
-    theta = fit_logistic(LogisticProblem(*args)).theta
-    return confidence_set(jnp.asarray(x), jnp.asarray(labels), theta, zeta, radius=radius)
+    problem = LogisticProblem(x, labels, jnp.ones(N), radius, jnp.eye(K), jnp.zeros(K))
+    return confidence_set(x, labels, fit_logistic(problem).theta, zeta, radius=radius)
 
 
 @functools.cache

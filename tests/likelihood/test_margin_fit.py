@@ -30,6 +30,10 @@ LOSSES = {
     "brier": lambda: DensityPower(jnp.asarray(1.0)),
 }
 names = pytest.mark.parametrize("name", LOSSES)
+value_of, slope_of = jax.jit(lambda loss, m: loss.value(m)), jax.jit(lambda loss, m: loss.slope(m))
+curvature_of = jax.jit(lambda loss, m: loss.curvature(m))
+weight_of = jax.jit(lambda loss, m: loss.weight(m))
+at = jax.jit(MarginProblem.at)
 fit = jax.jit(lambda loss, x, labels, radius: fit_margin_loss(margin_problem(loss, x, labels, radius)))
 
 
@@ -41,13 +45,18 @@ def sample(seed=0, n=80, flips=0.15):
     return x, np.where(rng.uniform(size=n) < flips, -labels, labels)
 
 
+@jax.jit
+def derivatives(loss, m):
+    """Of the value and of the slope, by autodiff."""
+    return tuple(jax.vmap(jax.grad(part))(m) for part in (loss.value, loss.slope))
+
+
 @names
 def test_slope_and_curvature_are_derivatives(name, x64):
     loss, m = LOSSES[name](), jnp.asarray([-3.0, -1.0, -0.31, -0.29, 0.0, 0.4, 2.0, 5.0])
-    slope = jax.vmap(jax.grad(lambda v: loss.value(v)))(m)
-    bend = jax.vmap(jax.grad(lambda v: loss.slope(v)))(m)
-    np.testing.assert_allclose(loss.slope(m), slope, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(loss.curvature(m), np.abs(bend), rtol=1e-10, atol=1e-12)
+    slope, bend = derivatives(loss, m)
+    np.testing.assert_allclose(slope_of(loss, m), slope, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(curvature_of(loss, m), np.abs(bend), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("part", ["value", "slope", "curvature"])
@@ -73,27 +82,28 @@ def test_far_margins_stay_finite(name):
     m = jnp.asarray([-1e4, -100.0, 100.0, 1e4], jnp.float32)
     with jax.numpy_dtype_promotion("standard"):
         loss = LOSSES[name]()
-        for part in (loss.value(m), loss.slope(m), loss.curvature(m)):
-            assert np.isfinite(part).all()
+        for part in (value_of, slope_of, curvature_of):
+            assert np.isfinite(part(loss, m)).all()
         if hasattr(loss, "weight"):
-            assert ((loss.weight(m) >= 0) & (loss.weight(m) <= 1)).all()
+            weights = np.asarray(weight_of(loss, m))
+            assert ((weights >= 0) & (weights <= 1)).all()
 
 
 def test_losses_are_what_their_papers_say(x64):
     """Mixtures of ℓ(m) and ℓ(−m); the minimum over an offset; the density power divergence written out."""
     m, e, g = jnp.linspace(-6.0, 6.0, 25), 0.2, 0.7
     here, there, p = np.logaddexp(0, -m), np.logaddexp(0, m), 1 / (1 + np.exp(-m))
-    np.testing.assert_allclose(TiltedLogistic(jnp.asarray(e)).value(m), (1 - e) * here + e * there)
-    debiased = TiltedLogistic(jnp.asarray(-e / (1 - 2 * e))).value(m)
+    np.testing.assert_allclose(value_of(TiltedLogistic(jnp.asarray(e)), m), (1 - e) * here + e * there)
+    debiased = value_of(TiltedLogistic(jnp.asarray(-e / (1 - 2 * e))), m)
     np.testing.assert_allclose(debiased, ((1 - e) * here - e * there) / (1 - 2 * e), atol=1e-12)
     written_out = -(1 + 1 / g) * p**g + p ** (1 + g) + (1 - p) ** (1 + g) + 1 / g
-    np.testing.assert_allclose(DensityPower(jnp.asarray(g)).value(m), written_out, atol=1e-12)
-    np.testing.assert_allclose(DensityPower(jnp.asarray(1e-7)).value(m), here, atol=1e-5)
+    np.testing.assert_allclose(value_of(DensityPower(jnp.asarray(g)), m), written_out, atol=1e-12)
+    np.testing.assert_allclose(value_of(DensityPower(jnp.asarray(1e-7)), m), here, atol=1e-5)
     clipped = ClippedLogistic(jnp.asarray(-0.4))
     rate = 1 / (1 + np.exp(-0.4))
     offsets = np.linspace(-8, 8, 16001)[:, None]
     penalised = np.logaddexp(0, -(np.asarray(m) + offsets)) + rate * np.abs(offsets)
-    np.testing.assert_allclose(clipped.value(m), penalised.min(axis=0), atol=1e-6)
+    np.testing.assert_allclose(value_of(clipped, m), penalised.min(axis=0), atol=1e-6)
     np.testing.assert_allclose(clipped.offset(m), offsets[penalised.argmin(axis=0), 0], atol=1e-3)
 
 
@@ -106,10 +116,10 @@ def test_minimiser_equals_scipy(name, radius, x64):
     found = fit(loss, jnp.asarray(x), jnp.asarray(labels), radius)
 
     def value(theta):
-        return float(jnp.mean(loss.value(labels * (x @ theta))))
+        return float(np.mean(value_of(loss, labels * (x @ theta))))
 
     def gradient(theta):
-        return np.asarray((labels * loss.slope(labels * (x @ theta))) @ x / len(x))
+        return (labels * np.asarray(slope_of(loss, labels * (x @ theta)))) @ x / len(x)
 
     reference = scipy.optimize.minimize(
         value,
@@ -173,9 +183,9 @@ def test_the_curvature_bends_at_the_clip_itself(x64):
 def test_weights_are_slopes_over_those_of_the_likelihood(name, x64):
     """As they are where the loss is clipped; over the share at m = 0 for a density power."""
     loss, m = LOSSES[name](), jnp.asarray([-3.0, -1.0, -0.3, 0.0, 0.4, 2.0, 5.0])
-    share = np.asarray(loss.slope(m)) * (1 + np.exp(m)) * -1.0
+    share = np.asarray(slope_of(loss, m)) * (1 + np.exp(m)) * -1.0
     unit = 1.0 if name == "clipped" else share[3]
-    np.testing.assert_allclose(loss.weight(m), share / unit, rtol=1e-12)
+    np.testing.assert_allclose(weight_of(loss, m), share / unit, rtol=1e-12)
 
 
 def weighted_problem(radius=50.0, loss="density_power"):
@@ -190,9 +200,10 @@ def weighted_problem(radius=50.0, loss="density_power"):
 
 def average_loss(problem, theta):
     """(value, gradient) by NumPy."""
-    margins = problem.labels * (np.asarray(problem.x) @ theta)
-    slopes = np.asarray(problem.labels * problem.loss.slope(margins))[:, None] * problem.x
-    parts = problem.loss.value(margins), slopes
+    x, labels = np.asarray(problem.x), np.asarray(problem.labels)
+    margins = labels * (x @ theta)
+    slopes = (labels * np.asarray(slope_of(problem.loss, margins)))[:, None] * x
+    parts = value_of(problem.loss, margins), slopes
     return [np.average(part, axis=0, weights=problem.weights) for part in parts]
 
 
@@ -201,7 +212,7 @@ def test_value_gradient_and_curvature_are_weighted_means(x64):
     problem = weighted_problem()
     theta = np.array([0.3, -0.2, 0.1])
     value, slope = average_loss(problem, theta)
-    found = problem.at(jnp.asarray(theta))
+    found = at(problem, jnp.asarray(theta))
     np.testing.assert_allclose(found[1], problem.labels * (problem.x @ theta), rtol=1e-12)
     np.testing.assert_allclose(found[2], value, rtol=1e-12)
     np.testing.assert_allclose(found[3], slope, rtol=1e-12, atol=1e-15)
@@ -227,17 +238,19 @@ def test_stationarity_is_in_units_of_the_columns_and_of_the_ball(radius, x64):
         np.testing.assert_allclose(there.stationarity, np.linalg.norm(residual / [1, 2, 5]), rtol=1e-9)
 
 
+terminate = jax.jit(lambda problem, state: MarginNewton().terminate(problem, state))
+
+
 def state_at(problem, theta, **changes):
-    at = dict(zip(("theta", "margins", "value", "gradient"), problem.at(jnp.asarray(theta)), strict=True))
-    at |= {"stationarity": jnp.ones(()), "fall": jnp.ones(())} | changes
-    return MarginState(**at)
+    known = dict(zip(("theta", "margins", "value", "gradient"), at(problem, jnp.asarray(theta)), strict=True))
+    return MarginState(**known | {"stationarity": jnp.ones(()), "fall": jnp.ones(())} | changes)
 
 
 def test_it_ends_at_a_flat_gradient_or_a_fall_that_is_rounding(x64):
     """32 rounding errors of √k columns of size 1, and what a mean resolves: each alone is enough."""
     problem = weighted_problem()
     flat = 32 * np.finfo(np.float64).eps * 3**0.5
-    still = float(rounding_of(problem.at(problem.start)[2]))
+    still = float(rounding_of(at(problem, problem.start)[2]))
     for stationarity, fall, done in (
         (flat, 1.0, True),
         (1.01 * flat, 1.0, False),
@@ -249,7 +262,7 @@ def test_it_ends_at_a_flat_gradient_or_a_fall_that_is_rounding(x64):
             problem, problem.start, stationarity=jnp.asarray(stationarity), fall=jnp.asarray(fall)
         )
         status = Status.CONVERGED if done else Status.RUNNING
-        assert MarginNewton().terminate(problem, state) == status, (stationarity, fall)
+        assert terminate(problem, state) == status, (stationarity, fall)
 
 
 def test_rounding_grows_with_the_value(x64):
@@ -285,7 +298,7 @@ def test_a_rise_within_rounding_is_no_reason_to_halve(share, taken, x64):
     problem = weighted_problem(loss="smoothed")
     theta = np.array([0.3, -0.2, 0.1])
     move = average_loss(problem, theta)[1]
-    reached = problem.at(jnp.asarray(theta + move))[2]
+    reached = at(problem, jnp.asarray(theta + move))[2]
     state = state_at(problem, theta, gradient=jnp.zeros(3), value=reached - share * rounding_of(reached))
     found = shorten(problem, state, jnp.asarray(move))
     assert np.allclose(found[0], theta + move, rtol=1e-12) == taken

@@ -14,6 +14,8 @@ from robust_rlhf_jax.moments.span import row_span
 span_of = jax.jit(row_span)
 scaled_span, typical_share = jax.jit(scaled_spans.scaled_span), jax.jit(scaled_spans.typical_share)
 projector = jax.jit(scaled_spans.ScaledSpan.projector)
+lengths_in = jax.jit(span_module.RowSpan.lengths)
+whiten, project = jax.jit(span_module.RowSpan.whiten), jax.jit(span_module.RowSpan.project)
 
 
 def rows(condition, shape=(300, 6), rank=6, seed=0):
@@ -33,7 +35,7 @@ def test_a_direction_is_kept_down_to_the_precision(wide, condition, shape, rank)
         span = span_of(jnp.asarray(x), jnp.asarray(weights))
         x = np.asarray(jnp.asarray(x), np.float64)  # the rows as the precision holds them
         eps = float(jnp.finfo(span.axes.dtype).eps)
-        lengths = np.asarray(span.lengths(jnp.asarray(x)), np.float64)
+        lengths = np.asarray(lengths_in(span, jnp.asarray(x)), np.float64)
     assert span.rank == rank
     axes = np.asarray(span.axes, np.float64)[:, np.asarray(span.variances) > 0]
     np.testing.assert_allclose(axes.T @ axes, np.eye(rank), atol=30 * eps**0.5)
@@ -82,14 +84,14 @@ def test_axes_ascend_and_whiten_and_project(shape, rank, condition, x64):
     np.testing.assert_array_equal(axes[:, :-rank], 0.0)
     assert (np.diff(variances) > 0).sum() >= rank - 1
     assert (np.diff(variances) >= 0).all()
-    y = np.asarray(span.whiten(jnp.asarray(x)))
+    y = np.asarray(whiten(span, jnp.asarray(x)))
     white = np.diag((variances > 0).astype(float))
     # Rounding of the rows alone moves their whitened coordinates by the unit roundoff times the condition.
     rounding = 4 * np.finfo(float).eps * condition + 1e-9
     np.testing.assert_allclose((y.T * weights) @ y / weights.sum(), white, atol=rounding)
     points = np.random.default_rng(2).normal(size=(5, shape[1]))
     closest = points @ np.linalg.pinv(x, rcond=1e-13) @ x
-    np.testing.assert_allclose(span.project(jnp.asarray(points)), closest, atol=1e-5)
+    np.testing.assert_allclose(project(span, jnp.asarray(points)), closest, atol=1e-5)
 
 
 def test_a_direction_just_above_the_tolerance_is_kept(x64):
@@ -192,7 +194,7 @@ def test_far_rows_hide_no_direction_of_the_others(shape, hidden, monkeypatch):
         axes = np.asarray(span.axes, np.float64)[:, np.asarray(span.variances) > 0]
         np.testing.assert_allclose(axes.T @ axes, np.eye(140 - null), atol=1e-5)
         exact = np.linalg.svd(x.astype(float), full_matrices=False)[0][:, : 140 - null]
-        leverages = np.asarray(span.lengths(jnp.asarray(x)), np.float64) ** 2 / len(x)
+        leverages = np.asarray(lengths_in(span, jnp.asarray(x)), np.float64) ** 2 / len(x)
         np.testing.assert_allclose(leverages, np.sum(exact**2, axis=1), atol=1e-4)
 
 

@@ -1,5 +1,7 @@
 """Products with the curvature, its trace and its leverages against the matrix itself."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -24,6 +26,7 @@ exact_leverages = jax.jit(fisher_products.exact_leverages)
 optimistic, settle = jax.jit(optimism), jax.jit(lambda *given: refit(*given, RobustFit()))
 
 
+@functools.cache
 def stated(strength=30.0, **given):
     """(pairs, weights, margins, precision) of a fit of margins of length 1."""
     pairs = unit_free_pairs(**given)
@@ -65,12 +68,17 @@ def test_the_trace_is_known_to_a_percent(given, strength):
     np.testing.assert_allclose(trace_left(curvature(*given)), exact, rtol=0.02)
 
 
-@pytest.mark.parametrize("given", KINDS)
-def test_leverages_row_by_row_and_in_all(given):
+@functools.cache
+def dense_leverages(**given):
+    """yᵀH⁻¹y of each row of the fit that is `stated`, in NumPy."""
     given = stated(**given)
     y = np.asarray(given[0].rows)
-    exact = np.sum(y * np.linalg.solve(dense(*given), y.T).T, axis=1)
-    known = curvature(*given)
+    return np.sum(y * np.linalg.solve(dense(*given), y.T).T, axis=1)
+
+
+@pytest.mark.parametrize("given", KINDS)
+def test_leverages_row_by_row_and_in_all(given):
+    exact, known = dense_leverages(**given), curvature(*stated(**given))
     found = np.mean(np.asarray(leverages(known)), axis=0)
     # Relative noise of √(2/draws).
     spread = np.std(found / exact)
@@ -83,9 +91,7 @@ def test_leverages_row_by_row_and_in_all(given):
 @pytest.mark.parametrize("given", KINDS)
 def test_optimism_is_that_of_exact_leverages(given):
     """Five rows an axis: as few as are drawn."""
-    pairs, weights, t, precision = stated(**given)
-    y = np.asarray(pairs.rows)
-    exact = np.sum(y * np.linalg.solve(dense(pairs, weights, t, precision), y.T).T, axis=1)
+    (pairs, weights, t, precision), exact = stated(**given), dense_leverages(**given)
     expected = optimism_of(pairs.margins(t), weights, weights * jnp.asarray(exact, jnp.float32))
     fit = Fit(t, jnp.float32(30.0), precision, jnp.int32(0))
     np.testing.assert_allclose(optimistic(pairs, weights, fit), expected, rtol=0.02)

@@ -1,12 +1,12 @@
 """River-swim: a chain against the current, where one wrong transition estimate costs the whole return."""
 
-import jax.numpy as jnp
 import numpy as np
 
 from robust_rlhf_jax.mdp import LinearMDP
 
 from .aggregation import aggregate, tent_memberships
 from .family import Family
+from .single_precision import in_single_precision
 
 
 def chain_mdp(
@@ -65,11 +65,11 @@ def chain_mdp(
     mu, theta = np.linalg.solve(mixing, mu), np.linalg.solve(mixing, reward.ravel())
     rho = np.full(n_states, 1.0 / n_states) if exploring_starts else np.eye(n_states)[0]
     theta *= min(1.0, np.sqrt(dim) / np.linalg.norm(theta))
-    return LinearMDP(
-        features=jnp.asarray(phi @ mixing, jnp.float32),
-        transition_measures=jnp.asarray(np.tile(mu, (horizon, 1, 1)), jnp.float32),
-        theta=jnp.asarray(np.tile(theta, (horizon, 1)), jnp.float32),
-        initial_distribution=jnp.asarray(rho, jnp.float32),
+    return in_single_precision(
+        features=phi @ mixing,
+        transition_measures=np.tile(mu, (horizon, 1, 1)),
+        theta=np.tile(theta, (horizon, 1)),
+        initial_distribution=rho,
     )
 
 

@@ -3,7 +3,6 @@
 from collections import deque
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int, PRNGKeyArray
 
@@ -12,6 +11,7 @@ from robust_rlhf_jax.mdp import LinearMDP
 
 from .family import Family
 from .grid import MOVES
+from .single_precision import in_single_precision
 
 DELIVERY_FEATURES = ("goal", "bonus", "penalty", "road", "rough", "bump")
 # The goal is worth more than all that twenty steps can gain or lose elsewhere by ordinary play; ‖θ‖₂ = 2.42 ≤ √6. A fit
@@ -55,12 +55,12 @@ def delivery_grid(
     targets, aimed = _targets(kinds)
     n_states = len(targets)
     start = np.eye(n_states)[_number(kinds)[-1, 0]]
-    return LinearMDP(
-        features=jnp.asarray(np.eye(n_states)[targets], jnp.float32),
-        transition_measures=jnp.asarray(np.tile(_arrivals(kinds, slip), (horizon, 1, 1)), jnp.float32),
-        theta=jnp.asarray(np.tile(theta, (horizon, 1)), jnp.float32),
-        initial_distribution=jnp.asarray(start, jnp.float32),
-        reward_features=jnp.asarray(aimed, jnp.float32),
+    return in_single_precision(
+        features=np.eye(n_states)[targets],
+        transition_measures=np.tile(_arrivals(kinds, slip), (horizon, 1, 1)),
+        theta=np.tile(theta, (horizon, 1)),
+        initial_distribution=start,
+        reward_features=aimed,
     )
 
 

@@ -1,7 +1,6 @@
 """A large grid with slip, walls and goals, exactly linear through soft state aggregation."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Int, PRNGKeyArray
 
@@ -10,6 +9,7 @@ from robust_rlhf_jax.mdp import LinearMDP
 
 from .aggregation import aggregate, tent_memberships
 from .family import Family
+from .single_precision import in_single_precision
 
 MOVES = ((-1, 0), (1, 0), (0, -1), (0, 1))  # up, down, left, right in (row, column)
 
@@ -56,11 +56,11 @@ def gridworld(
     horizon = 6 * (cells - 1) if horizon is None else horizon
     reward = np.zeros((cells, cells, 4))
     reward[-1, -1], reward[0, 0] = 1.0, -0.5
-    return LinearMDP(
-        features=jnp.asarray(phi, jnp.float32),
-        transition_measures=jnp.asarray(np.tile(mu, (horizon, 1, 1)), jnp.float32),
-        theta=jnp.asarray(np.tile(reward.ravel(), (horizon, 1)), jnp.float32),
-        initial_distribution=jnp.asarray(_start(walls, cells), jnp.float32),
+    return in_single_precision(
+        features=phi,
+        transition_measures=np.tile(mu, (horizon, 1, 1)),
+        theta=np.tile(reward.ravel(), (horizon, 1)),
+        initial_distribution=_start(walls, cells),
     )
 
 

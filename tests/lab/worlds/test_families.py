@@ -217,6 +217,14 @@ def test_swimming_right_is_optimal_and_drifting_is_poor():
     assert value > 4 * policy_value(mdp, drift)
 
 
+def test_a_chain_of_a_new_size_compiles_nothing(count_compilations):
+    """NumPy makes it, and rounds it too."""
+    with count_compilations() as count:
+        mdp = chain_mdp(n_states=11, dim=6, horizon=7)
+    assert count.compiled == []
+    assert {leaf.dtype.name for leaf in jax.tree.leaves(mdp)} == {"float32"}
+
+
 def test_chain_rewards_and_start():
     mdp = chain_mdp(n_states=9, dim=6, horizon=3, left_reward=0.2)
     reward = np.asarray(mdp.rewards())[0]
