@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .missing_codes import of_missing
 from .nobody import has_name
 from .pairs import Pairs
 from .rejected_work import of_rejected_work
@@ -109,7 +110,8 @@ class Description:
 
 def describe_pairs(pairs: Pairs, file: Table, mapped: Mapped) -> Description:
     """The description of `pairs`, which `mapped` says how to find in `file`."""
-    notes = (*file.notes, *mapped.notes, *_notes(pairs), *of_rejected_work(file, pairs.rows))
+    said = (*_notes(pairs), *of_missing(pairs, file, mapped), *of_rejected_work(file, pairs.rows))
+    notes = (*file.notes, *mapped.notes, *said)
     return Description(
         pairs.path, _container(file.source), pairs.schema, pairs.n_rows, pairs.n_pairs, int(pairs.ties.sum()),
         int(pairs.swapped.sum()), _count_of_named(pairs), pairs.n_skipped,

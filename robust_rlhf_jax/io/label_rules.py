@@ -13,7 +13,9 @@ ASKING = "--scale FIRST SECOND (the numbers at which each side is surest; betwee
 GRADED = re.compile("strength|degree|score|rating|margin|overall", re.I)
 # Columns that say which side lost.
 OF_LOSERS = re.compile(
-    r"(?:^|[\W_])(?:losers?|losing|lost|worse|worst|rejected|dispreferred|non_?preferred|"
+    r"(?:^|[\W_])(?:losers?|losing|lost|worse|worst|rejected|dispreferred|(?:non|un|not)_?(?:preferred|chosen|selected)|"
+    r"weaker|poorer|inferior|bad|disliked|discarded|eliminated|removed|deleted|dismissed|"
+    r"schlechter\w*|verlierer\w*|unterlegen\w*|perdant\w*|pire|moins_bonne|perdedor\w*|peor|perdente|peggiore|"
     r"more[\W_](?:harmful|toxic|offensive|biased|dangerous|risky)|(?:less|least)[\W_](?:preferred|helpful|good|liked))"
     r"(?:$|[\W_])",
     re.I,

@@ -29,6 +29,10 @@ TIE = {
     "i have no preference",
     "unentschieden", "gleich", "gleich gut", "gleichstand", "beide gleich", "égal", "égaux", "égalité",
     "egalite", "ex aequo", "empate", "iguales", "igual", "pareggio", "pari", "uguali", "parità",
+    "beide gleich gut", "beide sind gleich gut", "gleichwertig", "kein unterschied", "keine präferenz", "egal",
+    "pas de différence", "pas de préférence", "aucune préférence", "aucune différence", "sin preferencia",
+    "sin diferencia", "ninguna preferencia", "ninguna diferencia", "uguale", "nessuna preferenza",
+    "nessuna differenza", "gelijk", "gelijkspel", "geen voorkeur", "geen verschil", "引き分け", "平局", "ничья",
 }  # fmt: skip
 THINGS = (
     "response|responses|model|option|answer|completion|assistant|output|text|summary|candidate|reply|generation|"
@@ -73,7 +77,7 @@ SIGN = re.compile(r"^([-+])\s+")
 BOLD = re.compile(r"\*\*([^*]+)\*\*")
 SUFFIX = re.compile(
     r"(?:^|[\W_]|(?<=[a-z]))(a|b|0|1|2|left|right|first|second|one|two|A|B|gauche|droite|links|rechts|izquierda|derecha|"
-    r"sinistra|destra)$"
+    r"sinistra|destra|top|bottom)$"
 )
 
 

@@ -4,13 +4,14 @@ import re
 
 from .bad_cells import shown
 from .columns import Columns
+from .labels import TIE, is_missing, word
 from .schemas import numbers_of_two_sides
 from .schemas.answer_names import answers_of
 from .schemas.base import records
 from .schemas.named_answers import with_lists
 from .schemas.numbers import NO_FEATURE, NUMERIC, is_number, mostly_numbers
 from .schemas.scored_answers import unscored
-from .schemas.sides import by_plain_name, chosen_sides, open_sides
+from .schemas.sides import LABELS, by_plain_name, chosen_sides, holds_texts, open_sides
 from .schemas.wide_names import counted_from_zero, unnamed, with_none
 from .table import Table
 
@@ -24,6 +25,12 @@ UNNAMED = re.compile(r"column \d+|Unnamed: \d+")
 # How much of a column's name is said, which may be a whole question.
 LONGEST = 40
 MODELS = (("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"), ("winner", "loser"))
+# Columns of what plays against each other, as `plain_name` has them.
+PLAYERS = (
+    ("system_a", "system_b"), ("system_1", "system_2"), ("white", "black"), ("home", "away"),
+    ("home_team", "away_team"), ("hometeam", "awayteam"), ("player_1", "player_2"), ("player_a", "player_b"),
+    ("player1", "player2"), ("team_1", "team_2"), ("team_a", "team_b"), ("team1", "team2"),
+)  # fmt: skip
 DIFFERENCE = re.compile(r"^(?:delta|diff|difference)[\s_.\-]|[\s_.\-](?:delta|diff|difference)$", re.I)
 
 
@@ -39,6 +46,7 @@ def advice(table: Table) -> str:
         _votes,
         _differences,
         _other_sides,
+        _named_columns,
         _listed,
         _nested,
         _scores,
@@ -118,10 +126,30 @@ def _none(table: Table) -> str | None:
 def _votes(table: Table) -> str | None:
     lower = by_plain_name(table)
     models = next(((lower[a], lower[b]) for a, b in MODELS if a in lower and b in lower), None)
-    return models and (
-        f" has names of models in {models[0]} and {models[1]}, but no answers of theirs: robust-rlhf leaderboard rates "
-        "models by such votes."
+    if models is not None:
+        return (
+            f" has names of models in {models[0]} and {models[1]}, but no answers of theirs: robust-rlhf leaderboard "
+            "rates models by such votes."
+        )
+    players, things = players_of(table), numbers_of_two_sides.things_of(table)
+    if players is None and not things:
+        return None
+    first, second = players or things
+    flags = "" if players else f" --model-a {first} --model-b {second}"
+    return (
+        f" says in {first} and {second} what was compared, and has no numbers or texts of these: robust-rlhf "
+        f"leaderboard FILE{flags} rates them by who won."
     )
+
+
+def players_of(table: Table) -> tuple[str, str] | None:
+    """The columns of the two that play against each other, if they hold words that come again."""
+    lower = by_plain_name(table)
+    for a, b in (pair for pair in PLAYERS if {*pair} <= lower.keys()):
+        cells = [str(cell) for name in (a, b) for cell in table.some(lower[name])]
+        if len({*cells}) < len(cells) and not any(is_number(cell) for cell in cells):
+            return lower[a], lower[b]
+    return None
 
 
 def _differences(table: Table) -> str | None:
@@ -145,6 +173,20 @@ def _other_sides(table: Table) -> str | None:
         f" has the numbers of two sides in {mine}, and {others} are called as if they were of more: leave those "
         "out, or rename them so that none ends in a number or a letter by itself."
     )
+
+
+def _named_columns(table: Table) -> str | None:
+    """Two columns of texts whose names a label holds."""
+    lower, words = by_plain_name(table), {word(name): name for name in table.names}
+    for label in (lower[name] for name in LABELS if name in lower):
+        said = {word(cell) for cell in table.some(label) if not is_missing(cell)} - TIE
+        sides = [words[each] for each in sorted(said & words.keys())]
+        if len(said) == len(sides) == 2 and all(holds_texts(table.first(side)) for side in sides):
+            return (
+                f" has a label, {label}, that names the columns {sides[0]} and {sides[1]}: say by --chosen {sides[0]} "
+                f"--rejected {sides[1]} --label {label} that these are the two sides."
+            )
+    return None
 
 
 def _nested(table: Table) -> str | None:

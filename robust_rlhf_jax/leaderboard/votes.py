@@ -12,6 +12,7 @@ from robust_rlhf_jax.io.bad_cells import BadCell, check_skip_bad, usable_rows
 from robust_rlhf_jax.io.given_arrays import other_parts, same_parts
 from robust_rlhf_jax.io.label_rules import rule_for
 from robust_rlhf_jax.io.labels import is_missing, number_in, read_labels, read_ties, suffixes
+from robust_rlhf_jax.io.missing_sides import PLAYERS
 from robust_rlhf_jax.io.nobody import each_named, name_of, named_in
 from robust_rlhf_jax.io.schemas.answer_names import Answers, beside
 from robust_rlhf_jax.io.schemas.rankings import SCORE_KEYS
@@ -21,19 +22,20 @@ from robust_rlhf_jax.memory import check_room
 from robust_rlhf_jax.row_order import check_rows
 from robust_rlhf_jax.terminal import counted
 
+from .match_results import read_results
 from .winners import read_names
 
 # Columns of the two models, of the winner and of who voted, where nobody says, as `plain_name` has them.
 SIDES = (
     ("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"), ("modela", "modelb"), ("left", "right"),
-    ("winner", "loser"),
+    ("winner", "loser"), *PLAYERS,
 )  # fmt: skip
 THIRD = ("model_c", "model_3", "model3", "modelc")
-WINNERS = ("winner", "label", "vote", "preference", "choice", "result")
+WINNERS = ("winner", "label", "vote", "preference", "choice", "result", "ftr", "full_time_result")
 JUDGES = ("judge", "judge_id", *RATERS, "user")
 FLAGS, TIES = ("winner_model_a", "winner_model_b"), "winner_tie"
 # Of each side; a rating may be Elo's, of the model.
-SCORES = tuple(key for key in SCORE_KEYS if key != "rating")
+SCORES = (*(key for key in SCORE_KEYS if key != "rating"), "mos", "goals")
 COUNTS = ("count", "counts", "n_votes", "num_votes", "vote_count", "frequency")
 # Columns of these names may hold what a vote counts, or something else.
 WEIGHTS = ("weight", "weights", "vote_weight")
@@ -283,6 +285,7 @@ def _outcomes(
         return np.full(table.n_rows, 1 if name == sides[0] else -1), []
     cells = list(table.cells(name))
     if scale is None:
+        cells = read_results(cells, sides) if first_is is None else cells
         cells = read_names(cells, name, sides, models, first_is, tie_is)
     rule = rule_for(cells, name, sides, Columns(first_is=first_is, tie_is=tie_is, scale=scale))
     strength, bad = read_labels(cells, name, rule)

@@ -164,7 +164,12 @@ def test_ties_in_words_are_no_numbers_of_a_scale(words, says):
         rule_for(list(words), "vote", AB, Columns())
 
 
-@pytest.mark.parametrize("name", ["Which response is more harmful?", "less_preferred", "more toxic", "worse"])
+@pytest.mark.parametrize(
+    "name",
+    ["Which response is more harmful?", "less_preferred", "more toxic", "worse", "weaker_answer", "inferior",
+     "not_chosen", "unchosen", "disliked", "eliminated", "schlechtere Antwort", "Verlierer", "perdant", "peor",
+     "peggiore"],
+)  # fmt: skip
 def test_a_question_about_the_other_side_is_asked_about(name):
     with pytest.raises(ValueError, match="says by its name which side lost"):
         rule_for(["A", "B"], name, AB, Columns())

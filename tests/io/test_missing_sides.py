@@ -2,7 +2,7 @@
 
 import pytest
 
-from robust_rlhf_jax.io import load_pairs
+from robust_rlhf_jax.io import Columns, load_pairs
 
 
 @pytest.mark.parametrize("title", ["Study of kettles", "Study of kettles,,,", "Study of kettles,,,\n,,,"])
@@ -73,3 +73,22 @@ def test_long_names_of_columns_are_cut():
     question = "Which of the two answers do you like better, all things considered?"
     with pytest.raises(ValueError, match=r"\(it has Which of the two answers do you like bet…, n\)"):
         load_pairs([{question: "x", "n": 1}] * 3)
+
+
+@pytest.mark.parametrize("tie", ["tie", "baseline"])
+def test_a_label_that_names_two_columns_says_which_sides_to_give(tie):
+    made = [
+        {
+            "prompt": f"p {i}",
+            "baseline": f"x {i}",
+            "candidate": f"y {i}",
+            "winner": ("baseline", "candidate", tie)[i % 3],
+        }
+        for i in range(9)
+    ]
+    with pytest.raises(
+        ValueError, match="--chosen baseline --rejected candidate --label winner that these are the"
+    ):
+        load_pairs(made)
+    asked = Columns(chosen="baseline", rejected="candidate", label="winner")
+    assert load_pairs(made, columns=asked, featuriser="format").swapped.tolist() == [False, True, False] * 3

@@ -21,7 +21,9 @@ from .spreadsheet_lines import Around, around, check_one_header, totals, without
 ORDER, NAME, SUFFIXES = 10, "csv", (".csv", ".tsv", ".tab")
 # A text may be long; more than this in one cell is an unclosed quotation mark.
 LONGEST_CELL = 1 << 27
-DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
+# The names of R's `write.table`, in quotation marks, and of further columns: they alone say that spaces part cells.
+SPACED = re.compile(r'"[^"]*"(?: (?:"[^"]*"|[^\s",;|]+))+\s*')
 # What a spreadsheet writes before the header to say by what cells are separated.
 SEP = re.compile(r'"?sep=[,;\t|]"?\r?\n', re.I)
 # A quotation mark inside a cell, as databases and Spark write it: after a backslash, but not after two.
@@ -248,7 +250,8 @@ def _delimiter(path: Path, compression: str, encoding: Encoding) -> str:
     if len(lines) > 1 and not lines[-1].endswith(("\n", "\r")):
         lines = lines[:-1]
     readings = (lines, list(_lines(lines, "escaped")))
-    found = {mark: max(_width(each, mark) for each in readings) for mark in (usual, *DELIMITERS)}
+    marks = [mark for mark in DELIMITERS if mark != " " or (lines and SPACED.fullmatch(lines[0]))]
+    found = {mark: max(_width(each, mark) for each in readings) for mark in (usual, *marks)}
     best = max(found, key=lambda mark: found[mark])
     return usual if found[usual] > 1 or found[best] <= 1 else best
 

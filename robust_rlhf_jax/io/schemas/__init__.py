@@ -13,6 +13,7 @@ from ..columns import Columns
 from ..table import Table
 from . import plain, wide_choices
 from .base import SAYING_WHO_WON, Mapped, Roles
+from .directions import with_directions
 from .inputs import input_of, with_inputs
 from .named_answers import with_lists
 from .words import with_words
@@ -32,7 +33,7 @@ def map_table(table: Table, asked: Columns) -> Mapped:
     """
     _check_alternatives(asked)
     made = with_lists(with_inputs(table, asked), asked)
-    mapped = _mapped(made, asked)
+    mapped = with_directions(table, _mapped(made, asked))
     joined = tuple(name for name in table.names if name not in made.columns)
     mapped = dataclasses.replace(mapped, used=(*mapped.used, *joined))
     beside = input_of(table, asked)

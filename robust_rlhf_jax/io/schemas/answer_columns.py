@@ -1,5 +1,6 @@
 """Which columns hold several answers a row, and which ones judge them: the best, the worst, an order, ranks, scores."""
 
+import itertools
 import re
 from typing import Any, NamedTuple
 
@@ -15,7 +16,16 @@ from .flags_of_sides import FLAGS as FLAGS_OF_SIDES
 from .numbers import are_marked, is_number, marked, mostly_numbers
 from .plain import prompt_of
 from .rankings import RANK_KEYS, SCORE_KEYS
-from .sides import KEYS_OF_TESTS, LABELS, NOT_ANSWERS, chosen_sides, holds_texts, named, plain_name
+from .sides import (
+    KEYS_OF_TESTS,
+    LABELS,
+    NOT_ANSWERS,
+    by_plain_name,
+    chosen_sides,
+    holds_texts,
+    named,
+    plain_name,
+)
 
 RANKINGS = ("ranking", "rankings", "rank", "ranked", "ranks", "rank_order", "preference_order", "order")
 # A column called so may hold the order in which answers were shown.
@@ -34,6 +44,11 @@ FLAGS = (
     "chosen", "is_chosen", "selected", "is_selected", "best", "is_best", "preferred", "is_preferred", "winner",
 )  # fmt: skip
 TICKS = (*FLAGS_OF_SIDES, "choice", "vote")
+# Columns of the best answer, the second best, and so on.
+ORDINALS = ("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th")
+WORDS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+FORMS = ("rank_{}", "rank{}", "ranking_{}", "place_{}", "{}_place", "{}_choice", "{}_rank", "{}_best")
+PLACES = tuple(tuple(map(form.format, count)) for count in ("12345678", ORDINALS, WORDS) for form in FORMS)
 # The share of rows in which one answer alone is ticked, beyond which such columns say which one is the best.
 MOST = 0.9
 FLAG_WORDS = ("true", "false", "0", "1", "yes", "no")
@@ -79,7 +94,7 @@ def find(table: Table, asked: Columns) -> Found | None:
     ranking = _ranking(table, answers, asked)
     if ranking is not None or two or asked.label == "none":
         return ranking
-    kinds = (_flagged, _of_best, _numbered, _ticked)
+    kinds = (_flagged, _of_best, _numbered, _ticked, _placed)
     return next((found for kind in kinds if (found := kind(table, answers, asked)) is not None), None)
 
 
@@ -209,6 +224,22 @@ def _ticked(table: Table, answers: Answers, asked: Columns) -> Found | None:
     rows = list(zip(*(map(judgements.is_ticked, table.cells(name)) for name in columns), strict=True))
     one = sum(None not in row and row.count(True) == 1 for row in rows)
     return Found(answers, "ticks", columns) if columns and one > MOST * len(rows) else None
+
+
+def _placed(table: Table, answers: Answers, asked: Columns) -> Found | None:
+    """A column for each place, whose cells name the answer that stands there: rank_1 with B, rank_2 with A."""
+    if asked.label is not None:
+        return None
+    lower = by_plain_name(table)
+    names = _names(table, answers)
+    for form in PLACES:
+        columns = list(itertools.takewhile(bool, (lower.get(name) for name in form)))
+        cells = [cell for name in columns for cell in _some(table, name)]
+        # Numbers may as well be the rank of each answer.
+        numbers = any(number_in(cell) is not None for cell in cells)
+        if len(columns) > 1 and cells and not numbers and all(which(c, names) is not None for c in cells):
+            return Found(answers, "order", tuple(columns))
+    return None
 
 
 def _column(table: Table, names: tuple[str, ...]) -> str | None:

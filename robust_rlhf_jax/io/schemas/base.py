@@ -53,7 +53,8 @@ class Mapped:
     """`schema`: a name; `table`: the file's, or one with a row for each pair, made of it; `origin` [N]: the file's row
     of each, None where they are the same; `second`: those of the second sides, where they are others; `used`: the
     file's columns that take part; `cells_of`: column of `table` → (the file's column that its cells come from, or that
-    of each cell; whether they come from the `second` rows); `reads`: those of `SAYING_WHO_WON` that it heeds.
+    of each cell; whether they come from the `second` rows); `reads`: those of `SAYING_WHO_WON` that it heeds; `by`:
+    "scores", "ranks" or "order" where those say which answer is the better one.
     """
 
     schema: str
@@ -65,6 +66,7 @@ class Mapped:
     second: Int[np.ndarray, " N"] | None = None
     cells_of: Mapping[str, tuple[str | tuple[str, ...], bool]] = dataclasses.field(default_factory=dict)
     reads: tuple[str, ...] = ()
+    by: str = ""
 
     def in_file(self, cell: BadCell) -> BadCell:
         """The cell of `table` by the file's row and column."""
@@ -112,6 +114,7 @@ def of_rows(
     notes: tuple[str, ...] = (),
     ids: str | None = None,
     reads: tuple[str, ...] = ("tie",),
+    by: str = "",
 ) -> Mapped:
     """A table with a row for each pair, of (row of the file, prompt, pairs or why there are none).
 
@@ -158,7 +161,7 @@ def of_rows(
     roles = Roles(text, {}, "strength", READY, rater, weight, tie, one, "group", more | said)
     second = None if seconds == origin else np.asarray(seconds, int)
     cells_of = {f"{part} of the file": (name, False) for part, name in more.items()}
-    return Mapped(schema, made, roles, places, (*used, *more.values()), notes, second, cells_of, reads)
+    return Mapped(schema, made, roles, places, (*used, *more.values()), notes, second, cells_of, reads, by)
 
 
 def inner_table(table: Table, name: str) -> Table:

@@ -13,6 +13,7 @@ from .numbers import (
     is_number,
     marked,
     mostly_numbers,
+    name_things,
 )
 from .sides import plain_name
 from .words import are_words
@@ -57,6 +58,8 @@ def features_of(table: Table, taken: tuple[str | None, ...], choices: list[Choic
         cells, sides = table.cells(name), (f"chosen_{name}", f"rejected_{name}")
         number = mostly_numbers(cells)
         why = _why_not(cells, number, choices)
+        if not why and number and name_things(table, name, (name,)):
+            why = f"says which {name} an option is: call it otherwise if it is a feature"
         if why:
             found.ignored[name] = why
         elif number:

@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any
 
 from ..columns import Columns
-from ..label_rules import rule_for
+from ..label_rules import OF_LOSERS, rule_for
 from ..labels import TRUTHS, Rule, is_missing, suffixes, verdict_in, word, word_rule
 from ..table import Table
 from .flags_of_sides import check_flags
@@ -27,6 +27,15 @@ SCALES = (
     "scale", "preference_rating", "preference_scale", "preference_score", "comparison_rating", "overall_rating",
     "pairwise_rating",
 )  # fmt: skip
+# The question that asks for a label, in a form's export; one for the more helpful or the longer side asks another.
+ASKED = r"(?:better|best|prefer\w*|besser\w*|bevorzug\w*|meilleure?|préfér\w*|mejor|prefier\w*|migliore)"
+QUESTION = re.compile(
+    rf"(?:\w{{1,6}}[.:)] ?)?(?:which|what|who|whose|welche\w*|quelle?|cu[aá]l|quale)\b.*\b{ASKED}\b"
+    r"(?:\W+(?:overall|answer|response|completion|one|option|of|the|two|for|you|vous|or|antwort|réponse|respuesta|"
+    r"risposta|[ab12]|left|right))*\W*",
+    re.I,
+)
+TURNED_ROUND = re.compile(r"\b(?:not|n't|never|less|least|nicht|pas|moins|no|menos|non|meno)\b", re.I)
 MODELS = ("model", "model_name", "generator", "system", "policy", "llm", "engine", "method", "variant", "bot")
 # What both sides may come from; of features called so, both sides may have the same.
 ARMS = ("arm", "condition", "treatment", "source", "author", "group")
@@ -99,7 +108,7 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
     found, error = {}, None
     known = LABELS + WINNERS_IDS if _beside(table, sides, ("id",)) else LABELS
     candidates = [*named_by, *(n for n in table.names if plain_name(n) in known and n not in sides)]
-    candidates = candidates or _worded_scales(table, sides)
+    candidates = candidates or _questions(table, sides) or _worded_scales(table, sides)
     # What a judge says in sentences decides where no column of labels does.
     for sentences, name in itertools.product((False, True), candidates):
         if sentences and found:
@@ -136,6 +145,13 @@ def perhaps(table: Table, sides: tuple[str, str]) -> str:
     """The columns of words that name both sides, in brackets."""
     found = _naming_both(table, sides)
     return f" known by its name (the cells of {', '.join(found)} name sides)" if found else ""
+
+
+def _questions(table: Table, sides: tuple[str, str]) -> list[str]:
+    """The only column whose cells name sides, if it is called by the question which one is better."""
+    found = _naming_both(table, sides)
+    against = any(pattern.search(name) for name in found for pattern in (OF_LOSERS, TURNED_ROUND))
+    return found if len(found) == 1 and QUESTION.fullmatch(found[0].strip()) and not against else []
 
 
 def _worded_scales(table: Table, sides: tuple[str, str]) -> list[str]:
@@ -307,6 +323,14 @@ def _beside(table: Table, sides: tuple[str, str], what: tuple[str, ...]) -> list
     names = [(f"{m}{s}{a}", f"{m}{s}{b}") for m in what for s in ("_", "")]
     names += [(f"{side[0]}_{m}", f"{side[1]}_{m}") for m in what for side in ((a, b), sides)]
     return [(lower[x], lower[y]) for x, y in names if x in lower and y in lower]
+
+
+def models_of(table: Table, sides: tuple[str, str]) -> tuple[str, str] | None:
+    """The columns of words that name the model of each side, if any."""
+    found = _beside(table, sides, MODELS)
+    return next(
+        (names for names in found if not any(mostly_numbers(table.some(name)) for name in names)), None
+    )
 
 
 def _single(table: Table, sides: tuple[str, str]) -> bool:

@@ -32,7 +32,9 @@ def flags_called(
     """(the column of the first side, that of the second) that are called by a stem, one of `things` and one of
     `tokens`; None for one that is not there.
     """
-    lower = {name.replace(".", "_"): column for name, column in by_plain_name(table).items()}
+    lower = {
+        name.replace(":::", "_").replace(".", "_"): column for name, column in by_plain_name(table).items()
+    }
     return [
         (lower.get(a), lower.get(b)) for a, b in _names(stems, tokens, things) if a in lower or b in lower
     ]

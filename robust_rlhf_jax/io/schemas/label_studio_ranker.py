@@ -66,7 +66,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     notes = (f"{lost} tasks have no ranking, and make no pair.",) if lost else ()
     used = ("annotations", "data") if nested else (question, items, prompt, who)
     groups = [str(cell) for cell in table.cells("id")] if not nested and has(table, "id") else None
-    return of_rows(table, NAME, rows, used, said, asked, groups, notes)
+    return of_rows(table, NAME, rows, used, said, asked, groups, notes, by="order")
 
 
 def _results(cell: Any) -> list[tuple[str, str, dict]]:

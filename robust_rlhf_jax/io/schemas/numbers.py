@@ -5,6 +5,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..bad_cells import shown
 from ..labels import number_in
 from ..table import Table
@@ -31,8 +33,33 @@ NO_FEATURE = re.compile(
     r"zip|zip[_-]?code|postcode|postal[_-]code|plz)$",
     re.I,
 )
-# Votes of the sides, which are the answer, or of something else, such as the users of a film.
-VOTES = re.compile(r"^(?:(?:n|num|total)_votes|votes?_(?:count|share))$", re.I)
+# Names of what is shown or judged: numbers below them say which one it is.
+SHOWN = (
+    "stimulus|stim|image|img|picture|pic|photo|video|clip|audio|track|song|face|file|player|team|question|trial|task|"
+    "set|card|profile|item|design|concept"
+)
+NAMED = re.compile(
+    r"^(?:stimulus|stim|image|img|picture|pic|photo|video|clip|audio|track|song|face|file|player|team|nr|no|number)$|"
+    rf"^(?:{SHOWN})[\s_-]?(?:number|num|no|nr|code)$",
+    re.I,
+)
+# Names of what numbers may say which one it is, or how much of it: the former where there are many whole ones.
+MAY_BE_NAMED = re.compile(
+    r"^(?:item|object|thing|product|article|paper|essay|system|variant|version|design|word|code|key|ref|reference|block)$",
+    re.I,
+)
+MANY_NAMES = 12
+# Votes of the sides, and what people did with them, which are the answer; or of something else, such as the users of a
+# film.
+DONE = (
+    r"(?:opens?|opened|clicks?|conversions?|purchases|signups|sign_ups|upvotes|likes|installs|subscriptions|replies|"
+    r"shares|retweets|views|revenue|sales|orders)"
+)
+VOTES = re.compile(
+    rf"^(?:(?:n|num|total)_votes|votes?_(?:count|share)|(?:(?:n|num|total|unique)_)?{DONE}(?:_(?:count|rate|share))?|ctr|"
+    r"click_?through_?rate)$",
+    re.I,
+)
 # Numbers with signs of money, shares or thousands.
 MARKED = re.compile(r"^[€$£¥]?\s*[+\-−]?\d[\d.,' ]*\s*[%€$£¥]?$")
 # Numbers with units, and hours with minutes. Of single letters most make a code, such as the 12A of a seat.
@@ -85,10 +112,14 @@ def find_numbers(
                     f"{table.path} lacks the column {partner}: every feature needs chosen_ and rejected_."
                 )
             ignored[name] = f"there is no {partner} beside it"
+        elif side == "chosen" and _is_single(table, name) and name_things(table, what, (name, partner)):
+            ignored |= dict.fromkeys((name, partner), "names, times, tokens or answers are no features")
         elif side == "chosen":
             kind = _kind(table, name, partner, sides is not None)
             if kind == "numeric" and count_votes(table, what, (name, partner), won):
-                ignored |= dict.fromkeys((name, partner), "counts the votes of the sides")
+                ignored |= dict.fromkeys(
+                    (name, partner), "counts what people did with the sides, by which one was chosen"
+                )
             elif kind == "numeric" and tell_who_won(table, (name, partner), won):
                 ignored |= dict.fromkeys((name, partner), TELLING)
             elif kind in ("embeddings", "numeric"):
@@ -122,6 +153,17 @@ def count_votes(table: Table, what: str, pair: tuple[str, str], ways: Sequence[f
     first, second = ([number_in(cell) for cell in table.cells(name)] for name in pair)
     gaps = [None if a is None or b is None else b - a for a, b in zip(first, second, strict=True)]
     return contradict_always(ways, gaps)
+
+
+def name_things(table: Table, what: str, columns: Sequence[str]) -> bool:
+    """Whether numbers in columns called after `what` say which thing it is: image_a and image_b, with 17 and 4."""
+    if NAMED.match(what):
+        return True
+    if not MAY_BE_NAMED.match(what):
+        return False
+    numbers = [number_in(cell) for name in columns for cell in table.cells(name)]
+    there = {number for number in numbers if number is not None}
+    return len(there) >= MANY_NAMES and all(number % 1 == 0 and number >= 0 for number in there)
 
 
 def choose_kind(numbers: dict, sides: tuple[str, str] | None, asked: str = "auto") -> str:
@@ -181,6 +223,11 @@ def scores_of(table: Table) -> dict[str, tuple[str, str]]:
             side = match["side"] or match["side2"]
             found.setdefault(match["a"] or match["b"] or GENERAL, {})[side] = name
     return {model: (s["chosen"], s["rejected"]) for model, s in found.items() if len(s) == 2}
+
+
+def _is_single(table: Table, name: str) -> bool:
+    """Whether a column holds single numbers: image embeddings are no names of images."""
+    return not isinstance(table.columns[name], np.ndarray) and is_number(table.first(name))
 
 
 def _token_ids(table: Table, name: str) -> bool:

@@ -10,8 +10,18 @@ from ..table import Table
 from .base import OF_LABELS, Mapped, Roles
 from .choice_features import NEITHER, is_no_feature
 from .choice_names import PEOPLE, plain_cell
-from .deciding import find_label, perhaps, with_rule
-from .numbers import NUMERIC, TELLING, are_marked, count_votes, marked, mostly_numbers, tell_who_won
+from .deciding import find_label, models_of, perhaps, with_rule
+from .numbers import (
+    NUMERIC,
+    TELLING,
+    VOTES,
+    are_marked,
+    count_votes,
+    marked,
+    mostly_numbers,
+    name_things,
+    tell_who_won,
+)
 from .plain import check_asked, tie_column
 from .sides import (
     IDS,
@@ -21,6 +31,7 @@ from .sides import (
     chosen_sides,
     exact_last,
     holds_numbers,
+    holds_texts,
     named,
     open_sides,
     plain_name,
@@ -35,7 +46,7 @@ ANY_LABEL = True
 TOKEN = "left|right|first|second|one|two|a|b|c|d|e|[0-9]"
 # price_a, "price (A)", priceA; a_price, "Option A price".
 AFTER = re.compile(
-    rf"^(?P<stem>.+?)(?:[\s_.\-]|\s?\((?=.+\)$)|(?-i:(?<=[a-z])(?=[AB]$)))(?P<token>{TOKEN})\)?$", re.I
+    rf"^(?P<stem>.+?)(?:[\s_.\-]|\s?\((?=.+\)$)|(?-i:(?<=[a-z])(?=[A-E]$)))(?P<token>{TOKEN})\)?$", re.I
 )
 BEFORE = re.compile(
     rf"^(?:(?:option|opt|alternative|alt|product|plan|profile|card|concept)[\s_.\-]?)?(?P<token>{TOKEN})[\s_.\-:]+"
@@ -106,7 +117,14 @@ def _without_answers(
     ]
     left = {name: pair for name, pair in numbers.items() if pair[0] not in telling}
     if not left:
-        raise ValueError("the two options differ in no column but those that say which one was chosen")
+        texts = _texts(table)
+        answers = texts and (
+            f": if {texts[0]} and {texts[1]} are answers, name them by --chosen and --rejected, with --label {label}"
+        )
+        raise ValueError(
+            f"the two options differ in no column but those that say which one was chosen ({', '.join(telling[:2])})"
+            f"{answers or ''}"
+        )
     return left, telling
 
 
@@ -116,8 +134,21 @@ def _no_features(table: Table) -> dict[str, str]:
     return {
         name: f"{match['stem']} may be an id, a place, a time or the answer: call it otherwise if it is a feature"
         for name, match in matches.items()
-        if match and is_no_feature(match["stem"]) and mostly_numbers(table.some(name))
+        if match
+        and mostly_numbers(table.some(name))
+        and (is_no_feature(match["stem"]) or name_things(table, match["stem"], (name,)))
     }
+
+
+def things_of(table: Table) -> list[str]:
+    """The columns that say which thing stood on either side, of the first two that do."""
+    kinds = (
+        [of[token] for token in pair]
+        for (_, stem), of in _sided(table).items()
+        for pair in TOKENS
+        if {*of} == {*pair} and _numbers(table, of) and _name_things(table, stem, of)
+    )
+    return next(kinds, [])
 
 
 def _kind(table: Table, numbers: dict[str, tuple[str, str]]) -> str:
@@ -184,11 +215,32 @@ def _check_marks(table: Table, sides: tuple[str, str]) -> None:
             raise ValueError(marked(table, name))
 
 
+def _more(table: Table, columns: list[str]) -> str:
+    """What to do where one side has more of what people did."""
+    stem = next((match["stem"] for at in (AFTER, BEFORE) if (match := at.match(columns[0].strip()))), "")
+    if not VOTES.match(stem):
+        return ""
+    return f"; if the side with more {stem} won, write into a column winner which one that was"
+
+
+def _texts(table: Table) -> list[str]:
+    """The columns of both sides that hold texts, of which the names say nothing."""
+    kinds = (of for of in _sided(table).values() if {*of} in [{*pair} for pair in TOKENS])
+    columns = (sorted(of.values()) for of in kinds)
+    return next((names for names in columns if all(_holds_texts(table, name) for name in names)), [])
+
+
+def _holds_texts(table: Table, name: str) -> bool:
+    return holds_texts(table.first(name)) and not mostly_numbers(table.some(name))
+
+
 def _label(table: Table, sides: tuple[str, str], columns: list[str], asked: Columns) -> str:
     if named(table, (*LABELS, "chosen")) is None:
+        models = models_of(table, sides)
+        rated = f"; robust-rlhf leaderboard rates what {models[0]} and {models[1]} name" if models else ""
         raise ValueError(
             f"{table.path} has {columns[0]} and {columns[1]}, but no label{perhaps(table, sides)}: name its column "
-            f"by --label, or say by --label none that {sides[0]} always won."
+            f"by --label, or say by --label none that {sides[0]} always won{_more(table, columns)}{rated}."
         )
     return find_label(table, sides, asked, ("chosen",) if "chosen" in table.columns else ())
 
@@ -200,7 +252,11 @@ def _found(
     have other tokens, or three.
     """
     sided = _sided(table)
-    pairs = {key: tokens for key, tokens in sided.items() if len(tokens) > 1 and _numbers(table, tokens)}
+    pairs = {
+        key: tokens
+        for key, tokens in sided.items()
+        if len(tokens) > 1 and _numbers(table, tokens) and not _name_things(table, key[1], tokens)
+    }
     kinds = {tuple(sorted(tokens)) for tokens in pairs.values()}
     sides = next((pair for pair in TOKENS if kinds == {tuple(sorted(pair))}), None)
     if sides is None or len({place for place, _ in pairs}) > 1:
@@ -248,6 +304,11 @@ def _numbers(table: Table, tokens: dict[str, str]) -> bool:
     return all(
         mostly_numbers(table.some(name)) or holds_numbers(table.first(name)) for name in tokens.values()
     )
+
+
+def _name_things(table: Table, stem: str, tokens: dict[str, str]) -> bool:
+    names = [*tokens.values()]
+    return not any(holds_numbers(table.first(name)) for name in names) and name_things(table, stem, names)
 
 
 def _words(table: Table, tokens: dict[str, str]) -> bool:

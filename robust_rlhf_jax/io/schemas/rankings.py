@@ -77,7 +77,9 @@ def map(table: Table, asked: Columns) -> Mapped:
     used = dict.fromkeys((found.answers, found.by if found.key is None else None, prompt))
     reads = ("ranking", "tie") if found.by in UNCLEAR else ("tie",)
     rows = _judged_rows(table, found, prompt)
-    return of_rows(table, _called(found), rows, used, said, with_rater(asked, table), reads=reads)
+    return of_rows(
+        table, _called(found), rows, used, said, with_rater(asked, table), reads=reads, by=found.kind
+    )
 
 
 def _judged_rows(

@@ -105,12 +105,13 @@ def map(table: Table, asked: Columns) -> Mapped:
         _check_ranks(table, score, groups)
         _check_scores(table, score, groups)
     rows = ((row, prompts[row], pairs) for row, pairs in sorted(_judged(groups, answers, worth).items()))
+    by = "ranks" if way < 0 else "scores"
     best = "the lowest is the best" if way < 0 else "the highest is the best"
     said = {"chosen": f"{answer} of two rows with the same {prompt}", "label": f"{score}: {best}"}
     asked = asked if by_person is None else with_rater(asked, table)
     notes = _notes(table.n_rows - len(usable), by_person, len(groups) > len(by_person or by_prompt))
     firsts = _firsts(table.n_rows, by_prompt)
-    return of_rows(table, NAME, rows, (answer, prompt, score), said, asked, firsts, notes)
+    return of_rows(table, NAME, rows, (answer, prompt, score), said, asked, firsts, notes, by=by)
 
 
 def _check_sense(score: str) -> None:

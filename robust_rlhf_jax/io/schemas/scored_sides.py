@@ -93,7 +93,8 @@ def map(table: Table, asked: Columns) -> Mapped:
 
     best = "higher" if way > 0 else "lower"
     said = {"chosen": f"{sides[0]} or {sides[1]}", "label": f"the {best} of {scores[0]} and {scores[1]}"}
-    return of_rows(table, NAME, rows(), (*scores, *sides, prompt), said, with_rater(asked, table))
+    by = "scores" if way > 0 else "ranks"
+    return of_rows(table, NAME, rows(), (*scores, *sides, prompt), said, with_rater(asked, table), by=by)
 
 
 def _columns(table: Table) -> tuple[tuple[str, str], tuple[str, str], float] | None:

@@ -53,7 +53,8 @@ def map(table: Table, asked: Columns) -> Mapped:
     if found.kind == "order":
         _check_sense(table, found, asked)
     if found.kind == "order" and _of_two_sides(table, found):
-        return plain.map(table, dataclasses.replace(asked, label=found.by[0]))
+        made = plain.map(table, dataclasses.replace(asked, label=found.by[0]))
+        return dataclasses.replace(made, by="order")
     scores = beside(table, found.answers, SCORE_KEYS) if found.kind == "ranks" else ()
     if scores:
         by_row = [zip(*(table.cells(name) for name in names), strict=True) for names in (scores, found.by)]
@@ -75,7 +76,9 @@ def map(table: Table, asked: Columns) -> Mapped:
         *(["first_is"] if found.counted else ()),
         *(["ranking"] if found.kind in ("order", "places") else ()),
     )
-    return of_rows(table, NAME, rows(), used, said, with_rater(asked, table), reads=reads)
+    return of_rows(
+        table, NAME, rows(), used, said, with_rater(asked, table), reads=reads, by=_by(found, asked)
+    )
 
 
 def _of_two_sides(table: Table, found: Found) -> bool:
@@ -105,6 +108,10 @@ def _judge(
         names = found.answers.called(table, {})
         return lambda row: judgements.by_places(cells[0][row], names[row])
     called = _called(table, found, asked)
+    if found.kind == "order" and len(cells) > 1:
+        return lambda row: judgements.by_order(
+            [column[row] for column in cells if not is_missing(column[row])], called[row]
+        )
     if found.kind == "order":
         return lambda row: judgements.by_order(cells[0][row], called[row])
     if found.rejected is not None:
@@ -207,13 +214,20 @@ def _pairs(texts: list, judged: judgements.Pairs) -> list[Judged] | str:
     return differ if pairs else "holds no two answers that are judged"
 
 
+def _by(found: Found, asked: Columns) -> str:
+    """What says which answer is the better one: `scores`, `ranks`, `order`, or "" for anything else."""
+    if found.kind in ("ranks", "places") or (found.kind == "order" and asked.ranking == "ranks"):
+        return "ranks"
+    return found.kind if found.kind in ("scores", "order") else ""
+
+
 def _says(found: Found, asked: Columns) -> str:
     by = ", ".join(found.by)
     if found.kind == "best":
         lost = f", {found.rejected} the rejected one" if found.rejected else ""
         lost = f", {found.worst} the worst one" if found.worst else lost
         return f"{by}: names the best answer{lost}"
-    ranks = found.kind in ("ranks", "places") or (found.kind == "order" and asked.ranking == "ranks")
+    ranks = _by(found, asked) == "ranks"
     told = {
         "order": "the best come first",
         "scores": "the highest is the best",

@@ -58,7 +58,7 @@ def check_places(table: Table, label: str, sides: tuple[str, str]) -> None:
     """**Raises:** ValueError for a label in words beside a column that says where the sides were shown, if those words
     may mean places and not the columns: names of columns, such as model_a beside response_a, mean these.
     """
-    column = _that_says_where(table, table.some(label), (label, *sides), sides)
+    column = that_says_where(table, table.some(label), (label, *sides), sides)
     if column is not None:
         raise ValueError(
             f"column {column} says in which rows the sides changed places, and {label} may name places or columns: "
@@ -72,7 +72,7 @@ def check_places_of_votes(table: Table, label: str, votes: list, sides: tuple[st
 
     **Raises:** ValueError, as there.
     """
-    column = _that_says_where(table, votes, (label, *sides), sides)
+    column = that_says_where(table, votes, (label, *sides), sides)
     if column is not None:
         value = word_rule(sides).value
         first = next((vote for vote in votes if (value(vote) or 0.0) > 0), None)
@@ -85,9 +85,7 @@ def check_places_of_votes(table: Table, label: str, votes: list, sides: tuple[st
         )
 
 
-def _that_says_where(
-    table: Table, labels: list, taken: tuple[str, ...], sides: tuple[str, str]
-) -> str | None:
+def that_says_where(table: Table, labels: list, taken: tuple[str, ...], sides: tuple[str, str]) -> str | None:
     """The column, none of the `taken`, that says where the sides were shown, if labels may mean places."""
     value = word_rule(sides).value
     said = {word(cell) for cell in labels if not is_missing(cell)}

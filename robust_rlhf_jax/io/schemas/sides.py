@@ -38,16 +38,16 @@ ANSWERS = (
 )  # fmt: skip
 TOKENS = (
     ("a", "b"), ("1", "2"), ("0", "1"), ("left", "right"), ("first", "second"), ("one", "two"), ("gauche", "droite"),
-    ("links", "rechts"), ("izquierda", "derecha"), ("sinistra", "destra"),
+    ("top", "bottom"), ("links", "rechts"), ("izquierda", "derecha"), ("sinistra", "destra"),
 )  # fmt: skip
 ORDINALS, CARDINALS = ("first", "second", "third", "fourth"), ("one", "two", "three", "four")
 COUNTED = tuple(map(str, range(100)))
 AFTER = re.compile(
     r"^(?P<stem>.*?)[\s_.\-]?(?P<token>[a-h]|\d{1,2}|left|right|first|second|third|fourth|one|two|three|four|"
-    r"gauche|droite|links|rechts|izquierda|derecha|sinistra|destra)$",
+    r"gauche|droite|links|rechts|izquierda|derecha|sinistra|destra|top|bottom)$",
     re.I,
 )
-BEFORE = re.compile(r"^(?P<token>left|right|first|second|a|b)[\s_.\-](?P<stem>.+)$", re.I)
+BEFORE = re.compile(r"^(?P<token>left|right|first|second|top|bottom|a|b)[\s_.\-](?P<stem>.+)$", re.I)
 # Whose answers they are before what they are called: model_a_response.
 WHOSE = re.compile(
     r"^(?:model|assistant|system|option|candidate|agent)[\s_.\-]?(?P<token>a|b|[0-9]|one|two)[\s_.\-](?P<stem>.+)$",
@@ -62,15 +62,20 @@ IN_ENGLISH = {
     "frage": "question", "antwort": "answer", "wahl": "choice", "praferenz": "preference", "gewinner": "winner",
     "bevorzugte": "preferred", "abgelehnte": "rejected", "bewerter": "rater", "teilnehmer": "participant",
     "urteil": "verdict", "bevorzugt": "preferred", "bessere": "better", "proband": "participant",
-    "versuchsperson": "participant",
+    "versuchsperson": "participant", "aufgabe": "task", "wahlaufgabe": "task", "auswahlaufgabe": "task",
+    "wahlsituation": "choice_situation", "gewahlt": "chosen", "gewaehlt": "chosen", "ausgewahlt": "selected",
+    "auswahl": "choice", "entscheidung": "decision", "befragter": "respondent", "befragte": "respondent",
     "reponse": "answer", "choix": "choice", "preferee": "preferred", "prefere": "preferred", "gagnant": "winner",
+    "tache": "task", "choisi": "chosen", "repondant": "respondent",
     "evaluateur": "rater", "annotateur": "annotator", "rejetee": "rejected", "choisie": "chosen",
     "preference": "preference", "meilleure": "better", "juge": "judge",
     "pregunta": "question", "respuesta": "answer", "eleccion": "choice", "preferencia": "preference",
     "preferida": "preferred", "ganador": "winner", "evaluador": "rater", "rechazada": "rejected", "elegida": "chosen",
+    "tarea": "task", "elegido": "chosen", "encuestado": "respondent",
     "mejor": "better", "juez": "judge", "participante": "participant",
     "domanda": "question", "risposta": "answer", "scelta": "choice", "preferenza": "preference",
     "preferita": "preferred", "rifiutata": "rejected", "vincitore": "winner", "valutatore": "rater",
+    "compito": "task", "scelto": "chosen", "intervistato": "respondent",
     "migliore": "better", "giudice": "judge", "partecipante": "participant",
 }  # fmt: skip
 NOT_ANSWERS = re.compile(

@@ -16,7 +16,7 @@ from .numbers import is_number
 from .plain import prompt_of
 from .questions import is_question
 from .shown_places import check_places_of_votes
-from .sides import IDS, LABELS, RATERS, by_plain_name, chosen_sides, named, open_sides, plain_name
+from .sides import IDS, LABELS, RATERS, by_plain_name, chosen_sides, named, open_sides, plain_name, with_rater
 
 NAME = "votes in one column"
 ORDER = 110
@@ -60,6 +60,8 @@ def map(table: Table, asked: Columns) -> Mapped:
     votes = [list(_votes(cell, separator)) for cell in table.cells(name)]
     people = _people(table, name, asked.rater, separator)
     votes = _without_questions(votes, name)
+    if people is None and _are_of_nobody(votes):
+        votes, asked = [[(None, vote) for _, vote in row] for row in votes], with_rater(asked, table)
     if people is not None:
         votes = _with_names(table, votes, name, people, separator)
         asked = dataclasses.replace(asked, rater=None)
@@ -132,6 +134,11 @@ def _without_questions(votes: list[list], name: str) -> list[list]:
             "its own, and give it by --label"
         )
     return [[(None, vote) for _, vote in row] for row in votes]
+
+
+def _are_of_nobody(votes: list[list]) -> bool:
+    """Whether each row has one vote alone, of which its place in a list says nothing of who gave it."""
+    return all(len(row) <= 1 for row in votes) and all(who == PLACES[0] for row in votes for who, _ in row)
 
 
 def _check_that_none_counts(votes: list[list], name: str, sides: tuple[str, str]) -> None:

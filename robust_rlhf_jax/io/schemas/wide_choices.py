@@ -49,14 +49,13 @@ def map(table: Table, asked: Columns) -> Mapped:
     of_numbers = (all(mostly_numbers(table.cells(c)) for c in of.values()) for of in found.features.values())
     if not asked.words and not any(of_numbers):
         _check_marks(table, found)
-        raise ValueError(
-            f"no feature of the options {', '.join(found.options)} has numbers alone in its columns; if they are "
-            f"answers, name two columns by --chosen and --rejected, with --label {found.label}"
-        )
+        raise ValueError(_without_numbers(found))
     offers = offered(table, found, asked)
     ours = Columns(
         label=WAS_CHOSEN, pair_id=CHOICE, rater=asked.rater, weight=asked.weight, words=asked.words
     )
+    if not choice_sets.recognise_asked(offers.table, ours):
+        raise ValueError(_without_numbers(found))
     mapped = choice_sets.map(offers.table, ours)
     said = mapped.roles.said | {
         "chosen": f"the option that {found.label} names, of {', '.join(found.options)}",
@@ -79,6 +78,13 @@ def map(table: Table, asked: Columns) -> Mapped:
             *_told(table, found, asked, mapped),
         ),
         cells_of=_cells_of(mapped, found, offers),
+    )
+
+
+def _without_numbers(found: WideColumns) -> str:
+    return (
+        f"no feature of the options {', '.join(found.options)} has numbers alone in its columns; if they are answers, "
+        f"name two columns by --chosen and --rejected, with --label {found.label}"
     )
 
 

@@ -12,11 +12,12 @@ from .choice_names import CHOSEN, plain_cell
 from .numbers import is_number, mostly_numbers
 from .sides import LABELS, named, plain_name
 
-# The option's name after the feature's, before it, or as a number at its end.
+# The option's name after the feature's, before it, or as a number or a letter at its end.
 SPLITS = (
     re.compile(r"^(?P<feature>.+)[\s_.\-](?P<option>[^\s_.\-]+)$"),
     re.compile(r"^(?P<option>[^\s_.\-]+)[\s_.\-](?P<feature>.+)$"),
     re.compile(r"^(?P<feature>.*\D)(?P<option>\d+)$"),
+    re.compile(r"^(?P<feature>.*[a-z])(?P<option>[A-H])$"),
 )
 # What stands before an option's number: alt1.
 COUNTED = re.compile(

@@ -1,34 +1,29 @@
 """A column of 0 and 1 for each side, which is 1 for the one that won: `a_chosen` and `b_chosen`, `winner_1` and
-`winner_2`."""
+`winner_2`. What else says it in columns called after the sides: `one_flag.py`, `thumbs.py`."""
 
 import dataclasses
 from typing import Any
 
 from ..columns import Columns
-from ..labels import is_missing, yes_or_no
+from ..labels import is_missing, suffixes, yes_or_no
 from ..table import Table
 from . import numbers_of_two_sides, plain
 from .base import Mapped
 from .flags_of_sides import FLAGS, flags_called
 from .plain import check_asked, tie_column
+from .shown_places import that_says_where
 from .sides import LABELS, chosen_sides, named, open_sides, rater_columns
 
 NAME = "a flag for each side"
 ORDER = 85
-STEMS = (*FLAGS, "choice", "vote", "preference")
+STEMS = (*FLAGS, "choice", "vote", "preference", "prefer", "prefers")
 # The share of rows at most in which both sides won: of more, the columns say something of each side.
 MOST_BOTH = 0.1
 
 
 def recognise(table: Table) -> bool:
     flags = _flags(table)
-    if flags is None or chosen_sides(table) or named(table, (*LABELS, "chosen")) is not None:
-        return False
-    others = _without(table, flags)
-    sides = open_sides(others, ())
-    if len(sides) == 2:
-        return not rater_columns(table, (sides[0], sides[1]))
-    return numbers_of_two_sides.recognise(others)
+    return flags is not None and stand_beside_sides(table, flags)
 
 
 def map(table: Table, asked: Columns) -> Mapped:
@@ -39,23 +34,56 @@ def map(table: Table, asked: Columns) -> Mapped:
     check_asked(table, asked)
     flags = _flags(table)
     assert flags is not None
-    label, ties = f"{flags[0]} and {flags[1]}", tie_column(table, asked, None) is not None
+    ties = tie_column(table, asked, None) is not None
     cells = zip(*(table.cells(name) for name in flags), strict=True)
-    others = _without(table, flags)
-    made = dataclasses.replace(
-        others, columns=others.columns | {label: [_winner(a, b, ties) for a, b in cells]}
-    )
+    winners = [_winner(a, b, ties) for a, b in cells]
+    return with_winners(table, asked, flags, winners, NAME, "the 1 of them")
+
+
+def stand_beside_sides(table: Table, columns: tuple[str, ...]) -> bool:
+    """Whether a table has two sides beside columns that say who won, and nothing else that says it."""
+    if chosen_sides(table) or named(table, (*LABELS, "chosen")) is not None:
+        return False
+    others = _without(table, columns)
     sides = open_sides(others, ())
     if len(sides) == 2:
+        return not rater_columns(table, (sides[0], sides[1]))
+    return numbers_of_two_sides.recognise(others)
+
+
+def with_winners(
+    table: Table, asked: Columns, columns: tuple[str, ...], winners: list, schema: str, says: str
+) -> Mapped:
+    """The table with `winners`, what a label would say, in place of the `columns` that say it.
+
+    **Raises:** ValueError for a column that says in which rows the sides changed places; as tables with a label.
+    """
+    label, others = " and ".join(columns), _without(table, columns)
+    made = dataclasses.replace(others, columns=others.columns | {label: winners})
+    sides = open_sides(others, ())
+    if len(sides) == 2:
+        _check_places(table, columns, (sides[0], sides[1]))
         found = plain.map(made, dataclasses.replace(asked, label=label, chosen=sides[0], rejected=sides[1]))
     else:
         found = numbers_of_two_sides.map(made, dataclasses.replace(asked, label=label))
-    chosen = found.roles.said["chosen"].replace(f"{label} says", f"{label} say")
-    said = found.roles.said | {"chosen": chosen, "label": f"{label}: the 1 of them"}
+    chosen = found.roles.said["chosen"]
+    chosen = chosen.replace(f"{label} says", f"{label} say") if len(columns) > 1 else chosen
+    said = found.roles.said | {"chosen": chosen, "label": f"{label}: {says}"}
     return dataclasses.replace(
-        found, schema=NAME, used=(*found.used, *flags), reads=("tie",), cells_of={label: (flags[0], False)},
+        found, schema=schema, used=(*found.used, *columns), reads=("tie",), cells_of={label: (columns[0], False)},
         roles=dataclasses.replace(found.roles, said=said),
     )  # fmt: skip
+
+
+def _check_places(table: Table, columns: tuple[str, ...], sides: tuple[str, str]) -> None:
+    tokens = [token for token in suffixes(sides) if token]
+    where = that_says_where(table, tokens, (*columns, *sides), sides)
+    if where is not None:
+        raise ValueError(
+            f"column {where} says in which rows the sides changed places, and {' and '.join(columns)} may name places "
+            f"or columns: leave column {where} out if {sides[0]} and {sides[1]} are named as the file has them; else "
+            "write which of those won into a column called winner"
+        )
 
 
 def _flags(table: Table) -> tuple[str, str] | None:

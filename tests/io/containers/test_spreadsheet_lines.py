@@ -57,7 +57,7 @@ def test_a_row_without_a_respondent_may_be_a_row(tmp_path):
     assert first_won(path) == SIDES
 
 
-@pytest.mark.parametrize("mark", [",", ";", "\t"])
+@pytest.mark.parametrize("mark", [",", ";", "\t", " "])
 def test_numbers_of_rows_without_a_name_are_no_column(tmp_path, mark):
     """As R's `write.table` writes them."""
     lines = [mark.join(f'"{cell}"' for cell in line.split(",")) for line in (HEADER, *ROWS)]
@@ -93,8 +93,19 @@ def test_an_empty_row_between_others_misses_its_cells(tmp_path):
         load_pairs(path, featuriser="format")
 
 
-def test_spaces_between_names_are_asked_about(tmp_path):
-    path = written(tmp_path, '"prompt" "chosen" "rejected"', '"1" "p" "x" "y"')
+def test_spaces_between_quoted_names_part_cells(tmp_path):
+    """As R's `write.table` writes them without numbers of rows; cells of an odd row are told of."""
+    lines = [" ".join(f'"{cell}"' for cell in line.split(",")) for line in (HEADER, *ROWS)]
+    path = written(tmp_path, *lines)
+    assert first_won(path) == SIDES
+    export(load_pairs(path, featuriser="format"), tmp_path / "b.csv", {"n": [*range(6)]})
+    assert (tmp_path / "b.csv").read_text().splitlines()[1] == f"{lines[1]} 0"
+    with pytest.raises(ValueError, match="row 7 has 2 cells, the header 4"):
+        load_pairs(written(tmp_path, *lines, '"p" "x"'), featuriser="format")
+
+
+def test_spaces_between_names_alone_are_asked_about(tmp_path):
+    path = written(tmp_path, '"prompt" "chosen" "rejected"', '"p","x","y"')
     with pytest.raises(
         ValueError, match="in the first line letters follow a closing quotation mark: write commas"
     ):

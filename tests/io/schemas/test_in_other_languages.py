@@ -149,3 +149,22 @@ def test_flags_say_yes_and_no(yes, no):
         for i in range(6)
     ]
     assert load_pairs(rows, featuriser="format").swapped.tolist() == [False, True] * 3
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("Teilnehmer", "Aufgabe", "Preis", "Gewählt"), ("Befragter", "Auswahlaufgabe", "Preis", "Auswahl"),
+     ("participant", "tâche", "prix", "choisi"), ("Encuestado", "tarea", "precio", "elegido"),
+     ("partecipante", "compito", "prezzo", "scelto")],
+)  # fmt: skip
+@pytest.mark.parametrize("chosen", [1, 2])
+def test_choices_of_one_option_a_row_have_names_in_other_languages(names, chosen):
+    rows = [
+        dict(zip(names, (f"P{i // 3}", i % 3, 10 * i + option, int(option == chosen)), strict=True))
+        for i in range(9)
+        for option in (1, 2)
+    ]
+    found = load_pairs(rows)
+    assert found.names == (names[2],)
+    assert found.differences()[:, 0].tolist() == [2.0 * chosen - 3] * 9
+    assert set(found.raters) == {"P0", "P1", "P2"}

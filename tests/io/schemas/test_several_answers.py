@@ -392,3 +392,25 @@ def test_flags_of_objects_that_contradict_the_best_answer_are_asked_about():
         load_pairs(rows, featuriser="format")
     for name, first in (("chosen", "0 0"), ("best", "1 0")):
         assert load_pairs(rows, columns=Columns(label=name), featuriser="format").texts.chosen[0] == first
+
+
+ORDINALS = ("1st", "2nd", "3rd", "4th")
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [[f"rank_{i}" for i in range(1, 5)], [f"Rank {i}" for i in range(1, 5)], [f"{i} choice" for i in ORDINALS],
+     [f"{i}_place" for i in ("first", "second", "third", "fourth")]],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["{}", "Response {}"])
+def test_a_column_for_each_place_names_the_answer_that_stands_there(columns, name):
+    made = [
+        {f"response_{letter}": f"{letter} {i}" for letter in "abcd"}
+        | {column: name.format("CADB"[(k + i) % 4]) for k, column in enumerate(columns)}
+        for i in range(8)
+    ]
+    found = load_pairs(made, featuriser="format")
+    pairs = zip(found.texts.chosen, found.texts.rejected, found.rows, strict=True)
+    won = {(a[0], b[0]) for a, b, row in pairs if row == 0}
+    assert won == {("c", "a"), ("c", "d"), ("c", "b"), ("a", "d"), ("a", "b"), ("d", "b")}
+    assert len(found.labels) == 6 * 8

@@ -337,3 +337,17 @@ def test_answers_within_objects_to_several_questions_are_asked_about():
     rows = within([[{"annotator": "ann", "annotation": {"helpfulness": "A", "safety": "B"}}]] * 3)
     with pytest.raises(ValueError, match="no label"):
         load_pairs(rows, featuriser="format")
+
+
+@pytest.mark.parametrize("votes", [[{"overall_preference": "A"}], [{"preference": "A"}], ["A"]])
+@pytest.mark.parametrize("who", [None, "ann"])
+def test_the_only_vote_of_each_row_has_no_rater_by_its_place(votes, who):
+    """One rater of all pairs would be judged by them."""
+    made = [
+        {"prompt": f"p {i}", "response_a": f"x {i}", "response_b": f"y {i}", "annotations": votes}
+        | ({} if who is None else {"annotator": who})
+        for i in range(12)
+    ]
+    found = load_pairs(made, featuriser="format")
+    assert found.raters is None if who is None else set(found.raters) == {"ann"}
+    assert not found.swapped.any()

@@ -370,3 +370,19 @@ def test_numbers_with_marks_are_named_by_their_column():
         ValueError, match="column fare_car holds '0,5' and the like: write numbers with a decimal point"
     ):
         load_pairs(rows)
+
+
+@pytest.mark.parametrize("chosen", [0, 1, 2])
+def test_three_options_with_letters_at_the_end_of_names_are_no_two(chosen):
+    """priceA, priceB and priceC."""
+    made = [
+        {f"{what}{letter}": 3 * i % 7 + k for what in ("price", "time") for k, letter in enumerate("ABC")}
+        | {"choice": "ABC"[(chosen + i) % 3]}
+        for i in range(12)
+    ]
+    found = load_pairs(made)
+    assert found.names == ("price", "time")
+    first = [i for i, row in enumerate(found.rows.tolist()) if row == 0]
+    assert sorted(found.differences()[first, 0].tolist()) == sorted(
+        float(chosen - k) for k in range(3) if k != chosen
+    )
