@@ -49,7 +49,8 @@ def conclude(
     epsilon = among_informative(epsilon, seen.given, judged.n_informative)
     decision = decide(judged, epsilon, seen.overdispersion, config)
     predicted = judged.predicted
-    decision = decision._replace(corrupt=decision.corrupt & (epsilon > 0) & ~predicted)
+    doubted = (epsilon > 0) & ~predicted
+    decision = decision._replace(corrupt=decision.corrupt & doubted, slipped=decision.slipped & doubted)
     beliefs = _believed(seen, decision, epsilon, config)
     stands = standing(beliefs.probability, decision.apart < config.plausible)
     interval = interval_of(judged, decision, beliefs.share, epsilon, seen.overdispersion, seen.rank, config)
@@ -66,7 +67,7 @@ def conclude(
         interval=jnp.where(epsilon == 0, 0.0, of_given * interval),
         rank=seen.rank,
         doubted=_in_columns(seen.doubted, seen.to_theta),
-        label_noise=jnp.where(decision.corrupt, beliefs.noise, 0.0).astype(judged.margins.dtype),
+        label_noise=beliefs.noise.astype(judged.margins.dtype),
         explanations=_explanations(seen, decision, beliefs, stands, of_given),
         status=_status(judged.status, beliefs, predicted | seen.separates, config),
     )
@@ -128,13 +129,28 @@ def _believed(seen: Evidence, decision: Decision, epsilon: Float[Array, ""], con
     t = _nearest(mixed, judged, chance, (1.0 - lies) * bounded)
     plausible = decision.weights > config.plausible
     disputed = jnp.max(jnp.where(plausible[:, None], judged.lies, 0.0), axis=0)
+    honest, slips = _without_corruption(seen, decision)
     return _Beliefs(
-        jnp.where(decision.corrupt, t, seen.plain),
+        jnp.where(decision.corrupt, t, honest),
         probability,
         1.0 - lies,
         1.0 - disputed,
         jnp.sum(lies) / judged.n_informative,
-        noise,
+        jnp.where(decision.corrupt, noise, slips),
+    )
+
+
+def _without_corruption(seen: Evidence, decision: Decision) -> tuple[Float[Array, " r"], Float[Array, ""]]:
+    """(The plain fit, 0); or, if slips explain the labels as well as corruption does, the reward that is likeliest with
+    slips, and their share: the plain fit may follow a label that is one.
+    """
+    none = jnp.zeros((), seen.plain.dtype)
+    if seen.judged.alike is None:
+        return seen.plain, none
+    row, slips = decision.slips, seen.judged.alike.slips
+    reward = slips.factor[row] * seen.judged.t[row]
+    return jnp.where(decision.slipped, reward, seen.plain), jnp.where(
+        decision.slipped, slips.share[row], none
     )
 
 

@@ -19,6 +19,7 @@ from .contamination import Cells, NoiseByMargin, contaminated_at_best_length
 from .coordinates import UnitFreePairs, count_of
 from .once_each import alike, once_each
 from .posterior_fit import margin_covariance, optimism
+from .slips import Slips
 
 # Draws of the Bayesian bootstrap: the standard error of a belief of ½ is then .03.
 DRAWS = 256
@@ -27,12 +28,14 @@ DRAWS = 256
 class AlikeLabels(NamedTuple):
     """If labels of one comparison are alike because features miss a quality (`lack_of_fit.py`), those of one rater not:
     log-likelihoods [E] in nats with corruption (`corrupted`), nats that explanations [E] gain without corruption
-    (`honest`), and the share that `recurs` of what each accuses.
+    (`honest`), the share that `recurs` of what each accuses, and `slips` [E]: without corruption, if some labels of
+    comparisons that recur are slips instead; its factors are of the margins of `Judged`.
     """
 
     corrupted: Float[Array, " E"]
     honest: Float[Array, " E"]
     recurs: Float[Array, " E"]
+    slips: Slips
 
 
 class Judged(NamedTuple):
@@ -70,12 +73,15 @@ class Judged(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """`corrupt`: whether there is evidence of corruption that matters; `weights` [E]: of the explanations, given ε;
+    """`corrupt`: whether there is evidence of corruption that matters; `slipped`: whether there would be if no honest
+    label were a slip; `slips`: the row that is likeliest with slips; `weights` [E]: of the explanations, given ε;
     `free` [E]: the same whatever ε; `admissible` [E]; `evidence` [E]: nats ahead of the best reward without corruption;
     `at_stake` [E]: accuracy that the plain fit loses if the explanation is right; `apart` [E, E].
     """
 
     corrupt: Bool[Array, ""]
+    slipped: Bool[Array, ""]
+    slips: Int[Array, ""]
     weights: Float[Array, " E"]
     free: Float[Array, " E"]
     admissible: Bool[Array, " E"]
@@ -134,7 +140,7 @@ def decide(
 
     Nats are divided by `overdispersion`, where labels of one rater are dependent (Wedderburn 1974). Whether there is
     corruption is asked of the `dispersed` ones, in which rates cost as many times more, so that their price stays; and
-    of labels that may be alike where a comparison recurs, instead of where a rater does.
+    of labels that may be alike, or slips, where a comparison recurs, instead of alike where a rater does.
     """
     n = judged.n_informative
     finite = jnp.isfinite(judged.dispersed) & jnp.all(jnp.isfinite(judged.t), axis=1)
@@ -150,34 +156,51 @@ def decide(
         ),
         jnp.stack([admissible, finite]),
     )
-    evidence = _evidence(judged, finite, admissible, overdispersion)
     at_stake = _at_stake(judged)
-    lead = jnp.max(jnp.where(admissible, evidence, -jnp.inf))
-    matters = (matmul(weights, jnp.where(finite, at_stake, 0.0)) > config.material) | (
-        lead > config.nonlinearity * n
-    )
-    return Decision(
-        (lead > config.certainty) & matters, weights, free, admissible, evidence, at_stake, differ
-    )
+    staked = matmul(weights, jnp.where(finite, at_stake, 0.0)) > config.material
+
+    def is_found(evidence: Float[Array, " E"]) -> Bool[Array, ""]:
+        lead = jnp.max(jnp.where(admissible, evidence, -jnp.inf))
+        return (lead > config.certainty) & (staked | (lead > config.nonlinearity * n))
+
+    honest = jnp.where(finite, judged.honest, -jnp.inf)
+    evidence = _evidence(judged, jnp.max(honest), _excused(judged, honest), admissible, overdispersion)
+    corrupt, slipped, row = is_found(evidence), jnp.asarray(False), jnp.asarray(0)
+    if judged.alike is not None:
+        slips = jnp.where(finite, judged.alike.slips.value, -jnp.inf)
+        most, row = jnp.max(slips), jnp.argmax(slips)
+        # Slips and a missed quality explain the same labels: what the better one leaves is evidence.
+        evidence = jnp.minimum(evidence, _evidence(judged, most, most, admissible, overdispersion))
+        found, corrupt = corrupt, is_found(evidence)
+        slipped = found & ~corrupt
+    return Decision(corrupt, slipped, row, weights, free, admissible, evidence, at_stake, differ)
+
+
+def _excused(judged: Judged, honest: Float[Array, " E"]) -> Float[Array, " E"] | None:
+    """Nats of the best reward without corruption, if features miss a quality: of the labels that each accuses, only
+    those that recur are excused so. None where none recurs.
+    """
+    alike = judged.alike
+    return None if alike is None else jnp.max(honest + alike.recurs[:, None] * alike.honest, axis=1)
 
 
 def _evidence(
     judged: Judged,
-    finite: Bool[Array, " E"],
+    honest: Float[Array, ""],
+    excused: Float[Array, "*E"] | None,
     admissible: Bool[Array, " E"],
     overdispersion: Float[Array, ""] | float,
 ) -> Float[Array, " E"]:
-    """Nats by which each is ahead of the best reward without corruption. Where labels of one comparison may be alike,
-    no more than the best admissible one has if they are independent: that comparisons recur is no evidence.
+    """Nats by which each is ahead of the best reward without corruption, which has `honest` nats if labels are
+    independent. Where labels of one comparison may be alike and it has `excused` nats, no more than the best admissible
+    one has if they are independent: that comparisons recur is no evidence.
 
     Labels are alike because of raters or because of comparisons. Both explain the same labels, so that only the one
     that leaves less evidence is allowed for.
     """
-    honest = jnp.where(finite, judged.honest, -jnp.inf)
-    independent, alike = (judged.dispersed - jnp.max(honest)) / overdispersion, judged.alike
+    independent, alike = (judged.dispersed - honest) / overdispersion, judged.alike
     if alike is None:
         return independent
-    excused = jnp.max(honest + alike.recurs[:, None] * alike.honest, axis=1)
     most = jnp.max(jnp.where(admissible, independent, -jnp.inf))
     return jnp.minimum(most, alike.corrupted - excused)
 

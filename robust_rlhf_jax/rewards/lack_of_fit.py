@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int
 from .contamination import SCALES
 from .decision import AlikeLabels, Judged
 from .interval import ALLOWED_FALL
+from .slips import with_slips
 
 # Chances are at least this far from 0 and 1, so that a comparison of which the reward is certain divides by something.
 LEAST = 1e-6
@@ -48,7 +49,8 @@ def alike_labels(
     If features miss a quality of the options, whole comparisons contradict the reward, as if they were corrupt. A
     missed quality shows in all comparisons, corrupt pairs show in some. Therefore a share of up to `most_odd` of the
     comparisons may be odd, and the others say how alike the labels of honest people are. Pairs that do not recur cannot
-    be excused so: of what an explanation accuses, only the share that `recurs` is excused.
+    be excused so: of what an explanation accuses, only the share that `recurs` is excused. Or some labels of
+    comparisons that recur are slips (`slips.py`).
 
     **Arguments:** `judged` as if the labels of one rater were independent; `margins` [E, N]: of the explanations,
     before they are shortened.
@@ -56,14 +58,28 @@ def alike_labels(
     **Source:** Williams 1982, *Extra-binomial variation in logistic linear models*; odd ones as in Box & Tiao
     1968, *A Bayesian approach to some outlier problems*.
     """
-    single = jnp.where(comparisons.sizes() > 1, 0.0, 1.0)[comparisons.number] * comparisons.informative
+    informative = comparisons.informative
+    single = jnp.where(comparisons.sizes() > 1, 0.0, 1.0)[comparisons.number] * informative
     accused = jnp.maximum(jnp.sum(judged.lies, axis=1), 1.0)
+    slips = jax.lax.map(lambda row: with_slips(row, informative - single, informative), judged.margins)
+    independent = jax.lax.map(lambda row: _independent(row, informative), margins)
     return AlikeLabels(
         corrupted=judged.dispersed
         + jax.lax.map(lambda each: likeness(each[0], each[1], comparisons), (judged.margins, judged.rates)),
         honest=jax.lax.map(lambda row: honest_likeness(row, comparisons, most_odd), margins),
         recurs=1.0 - jnp.sum(single * judged.lies, axis=1) / accused,
+        # Less what the fit has seen of the pairs, as `honest` of `judged` is.
+        slips=slips._replace(value=judged.honest + (slips.value - independent)),
     )
+
+
+def _independent(margins: Float[Array, " N"], informative: Float[Array, " N"]) -> Float[Array, ""]:
+    """Log-likelihood in nats of independent labels at the likeliest factor of `SCALES`."""
+
+    def at(factor: Float[Array, ""]) -> Float[Array, ""]:
+        return jnp.sum(jnp.where(informative > 0, jax.nn.log_sigmoid(factor * margins), 0.0))
+
+    return jnp.max(jax.lax.map(at, jnp.asarray(SCALES, margins.dtype)))
 
 
 def honest_likeness(

@@ -51,12 +51,13 @@ class RewardModel(Module):
 where two rewards contend, a mean over both, and perhaps nowhere below ½ |
     | `suspicion` | [N] | in [0, 1]: how likely each pair is to be corrupt |
     | `epsilon` | | share of the pairs that the data give reason to leave out, the mean of 1 − `weights` of the \
-decided ones; 0: plain maximum likelihood |
+decided ones; 0: maximum likelihood, plain or with slips (`label_noise`) |
     | `interval` | [2] | what is certain to be corrupt, and what could be, up to the ceiling (`estimate_epsilon`) |
     | `rank` | | dimension of the span of the differences: what the data speak about |
     | `doubted` | [m, k] | unit directions of θ that only left-out pairs cover; rows of 0 where traced |
     | `undisputed` | [N] | 1 for pairs that every plausible explanation of the data keeps |
-    | `label_noise` | | what `probability` takes for noise everywhere: the share found corrupt, at most ε/2; else 0 |
+    | `label_noise` | | what `probability` takes for noise everywhere: the share found corrupt, at most ε/2; without \
+corruption 0, or the share of labels that are the toss of a coin |
     | `explanations` | | `Explanations`: every reward that might explain the pairs, and how far it is believed |
     | `tie` | | Davidson's ν: P(tie) is ν/(2 + ν) between equally good options; 0 where no pair is a tie |
     | `n_decided` | | pairs of the N that are no tie and have weight: those that θ is fitted to |
@@ -101,7 +102,8 @@ decided ones; 0: plain maximum likelihood |
     def probability(self, first: Float[Array, "*b k"], second: Float[Array, "*b k"]) -> Float[Array, "*b"]:
         """P(first is preferred to second).
 
-        Without evidence of corruption σ(θᵀ(φ_first − φ_second)) (paper: Assumption 2.1). With it
+        Without evidence of corruption σ(θᵀ(φ_first − φ_second)) (paper: Assumption 2.1), or, if honest labels are
+        slips in a share λ (`label_noise`), (1 − λ)σ + λ/2. With evidence
         Σ_e p_e [(1 − ν_e)σ(θ_eᵀ(φ_first − φ_second)) + ν_e/2]: as far as each explanation is believed. ν_e, the chance
         that a label means nothing, comes of the `label_noise` and, independently, of the share that the explanation
         calls corrupt among pairs of such a margin. θ is the mean of the explanations, or of those that hardly differ
@@ -239,6 +241,9 @@ decided ones; 0: plain maximum likelihood |
             )
         if high == 0 and int(self.status) != Status.SEPARABLE:
             return f"ε = 0 allows no corruption: maximum likelihood on {every}, none of them doubted."
+        if float(self.label_noise) > 0:
+            slips = 50 * float(self.label_noise)
+            return f"No evidence of corruption: {every} count, and about {slips:.1f} % of the labels look like slips."
         few = f" {n:,} {pairs} are too few to doubt any of them." if 1 < n < self._enough() else ""
         return f"No evidence of corruption: maximum likelihood on {every}.{few}"
 

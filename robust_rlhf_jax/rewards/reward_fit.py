@@ -11,8 +11,8 @@ class RewardFit(NamedTuple):
     """θ̂ [k] and how it came about, in arrays, so that it vmaps; see `RewardModel`.
 
     `undisputed` [N]: the chance that a pair is honest under the plausible explanation that suspects it most; `doubted`
-    [r, k]: directions of θ, or rows of 0; `label_noise`: the chance that a label means nothing wherever it stands, 0
-    where no corruption is believed, else the share found, at most ε/2.
+    [r, k]: directions of θ, or rows of 0; `label_noise`: the chance that a label means nothing wherever it stands: the
+    share found corrupt, at most ε/2; without corruption 0, or the share of slips.
 
     **Example:**
 

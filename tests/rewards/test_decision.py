@@ -17,6 +17,7 @@ from robust_rlhf_jax.rewards.decision import (
     disagreement,
     standing,
 )
+from robust_rlhf_jax.rewards.slips import Slips
 
 N = 400
 weigh = jax.jit(bootstrap_weights)
@@ -190,6 +191,11 @@ def test_a_reward_that_needs_more_than_honest_choices_seem_to_is_not_admissible(
     assert bool(found.admissible[1]) == bool(found.corrupt) == admissible
 
 
+def no_slips():
+    """Of two explanations that slips make no likelier."""
+    return Slips(jnp.full(2, -jnp.inf), jnp.ones(2), jnp.ones(2))
+
+
 def test_accuracy_at_stake():
     """P(right) − P(wrong) where they disagree: 2σ(1) − 1 on a fifth of the pairs."""
     found = decided(explained(40.0, 0.1), 0.1)
@@ -208,10 +214,33 @@ def test_a_quality_that_features_miss_takes_from_the_evidence(corrupted, honest,
     judged = explained(40.0, 0.1)
     nats = judged.dispersed + jnp.asarray([0.0, corrupted])
     given = [jnp.asarray(pair, jnp.float32) for pair in ([honest, 0.0], [1.0, recurs])]
-    judged = judged._replace(alike=AlikeLabels(nats, *given))
+    judged = judged._replace(alike=AlikeLabels(nats, *given, no_slips()))
     found = decided(judged, 0.1)
     np.testing.assert_allclose(found.evidence, [-honest, left], atol=0.05)
     assert bool(found.corrupt) == (left > 7.0)
     # Raters are alike, or comparisons are: not both.
     found = decided(judged, 0.1, 2.0)
     np.testing.assert_allclose(found.evidence[1], min(40.0 / 2, left), atol=0.05)
+
+
+@pytest.mark.parametrize(("slipped", "left"), [(-10.0, 40.0), (10.0, 30.0), (35.0, 5.0)])
+def test_what_slips_explain_as_well_is_no_evidence(slipped, left):
+    """Nats by which the second reward explains honest labels better where some are slips."""
+    judged = explained(40.0, 0.1)
+    slips = no_slips()._replace(value=judged.honest + jnp.asarray([-20.0, slipped]))
+    # Slips and a quality that features miss explain the same labels: the better one counts, not their sum.
+    for missed in (0.0, 20.0):
+        given = [jnp.asarray(pair, jnp.float32) for pair in ([missed, 0.0], [1.0, 1.0])]
+        found = decided(judged._replace(alike=AlikeLabels(judged.dispersed, *given, slips)), 0.1)
+        np.testing.assert_allclose(found.evidence[1], min(left, 40.0 - missed), atol=0.05)
+        assert bool(found.corrupt) == (left > 7.0)
+        assert bool(found.slipped) != bool(found.corrupt)
+        assert found.slips == 1
+
+
+def test_nothing_slipped_where_nothing_is_found():
+    """Slips alone are no reason for another reward than the plain one."""
+    judged = explained(6.0, 0.1)
+    slips = no_slips()._replace(value=judged.honest + 50.0)
+    judged = judged._replace(alike=AlikeLabels(judged.dispersed, jnp.zeros(2), jnp.ones(2), slips))
+    assert not decided(judged, 0.1).slipped

@@ -164,6 +164,8 @@ def test_what_is_certain_and_what_is_possible(case):
     )  # fmt: skip
     found = Decision(
         jnp.asarray(share is not None),
+        jnp.asarray(False),
+        jnp.asarray(0),
         *(jnp.asarray(part, jnp.float32) for part in (weights, free)),
         jnp.ones(2, bool),
         jnp.asarray(evidence, jnp.float32),

@@ -23,6 +23,7 @@ from robust_rlhf_jax.rewards.lack_of_fit import (
     honest_likeness,
     likeness,
 )
+from robust_rlhf_jax.rewards.slips import with_slips
 
 jitted = jax.jit(likeness, static_argnums=3)
 
@@ -137,7 +138,9 @@ def test_only_what_recurs_among_the_accused_is_excused():
     margins = jnp.asarray(margins)
     lies = jnp.asarray(np.stack([half, ~half, np.ones(n), np.zeros(n)]), jnp.float32)
     singles = jnp.asarray(np.where(half, number, 60 + np.arange(n)), jnp.int32)
+    honest = jnp.full(4, max(float(jnp.sum(jax.nn.log_sigmoid(scale * margins))) for scale in SCALES) - 3.0)
     judged = Judged(*[None] * len(Judged._fields))._replace(
+        honest=honest,
         dispersed=jnp.arange(4.0),
         margins=jnp.stack([margins] * 4),
         rates=0.0 * lies,
@@ -151,6 +154,9 @@ def test_only_what_recurs_among_the_accused_is_excused():
     gained = float(jitted(margins, 0.0 * margins, comparisons, 0.0))
     np.testing.assert_allclose(found.corrupted, judged.dispersed + gained, rtol=1e-5)
     assert missed > 10.0
+    # Less the 3 nats that the fit has seen of the pairs.
+    each = with_slips(margins, jnp.asarray(half, jnp.float32), jnp.ones(n))
+    np.testing.assert_allclose(found.slips.value, each.value - 3.0, rtol=1e-5)
 
 
 @pytest.mark.slow

@@ -279,6 +279,10 @@ def test_models_vmap():
     [
         ({}, "No evidence of corruption: maximum likelihood on all 2,000 pairs."),
         (
+            {"label_noise": jnp.asarray(1 / 16, jnp.float32)},
+            "No evidence of corruption: all 2,000 pairs count, and about 3.1 % of the labels look like slips.",
+        ),
+        (
             EVIDENCE,
             "210 of 2,000 pairs (10.5 %) are contradicted by the rest and left out; "
             "between 10.0 and 20.0 % may be corrupt.",

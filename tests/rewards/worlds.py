@@ -60,10 +60,13 @@ def planted(x, labels, share, length):
     return x, labels, bad
 
 
-def fitted(x, labels, epsilon, dtype=jnp.float32, groups=None) -> RewardFit:
+def fitted(x, labels, epsilon, dtype=jnp.float32, groups=None, comparisons=None) -> RewardFit:
     """`fit_differences`; within `jax.enable_x64` give dtype float64."""
     x, labels, epsilon = (jnp.asarray(a, dtype) for a in (x, labels, epsilon))
-    return fit_differences(x, labels, epsilon, groups if groups is None else jnp.asarray(groups, jnp.int32))
+    groups, comparisons = (
+        None if numbers is None else jnp.asarray(numbers, jnp.int32) for numbers in (groups, comparisons)
+    )
+    return fit_differences(x, labels, epsilon, groups, comparisons=comparisons)
 
 
 def maximum_likelihood(x, labels):
