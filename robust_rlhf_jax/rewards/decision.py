@@ -176,18 +176,18 @@ def decide(
     return Decision(corrupt, slipped, row, weights, free, admissible, evidence, at_stake, differ)
 
 
-def _excused(judged: Judged, honest: Float[Array, " E"]) -> Float[Array, " E"] | None:
+def _excused(judged: Judged, honest: Float[Array, " E"]) -> Float[Array, "*E"]:
     """Nats of the best reward without corruption, if features miss a quality: of the labels that each accuses, only
-    those that recur are excused so. None where none recurs.
+    those that recur are excused so.
     """
     alike = judged.alike
-    return None if alike is None else jnp.max(honest + alike.recurs[:, None] * alike.honest, axis=1)
+    return jnp.max(honest if alike is None else honest + alike.recurs[:, None] * alike.honest, axis=-1)
 
 
 def _evidence(
     judged: Judged,
     honest: Float[Array, ""],
-    excused: Float[Array, "*E"] | None,
+    excused: Float[Array, "*E"],
     admissible: Bool[Array, " E"],
     overdispersion: Float[Array, ""] | float,
 ) -> Float[Array, " E"]:

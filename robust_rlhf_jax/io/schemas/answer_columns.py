@@ -233,7 +233,7 @@ def _placed(table: Table, answers: Answers, asked: Columns) -> Found | None:
     lower = by_plain_name(table)
     names = _names(table, answers)
     for form in PLACES:
-        columns = list(itertools.takewhile(bool, (lower.get(name) for name in form)))
+        columns = [lower[name] for name in itertools.takewhile(lower.__contains__, form)]
         cells = [cell for name in columns for cell in _some(table, name)]
         # Numbers may as well be the rank of each answer.
         numbers = any(number_in(cell) is not None for cell in cells)

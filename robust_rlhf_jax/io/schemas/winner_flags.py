@@ -2,6 +2,7 @@
 `winner_2`. What else says it in columns called after the sides: `one_flag.py`, `thumbs.py`."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 from ..columns import Columns
@@ -40,7 +41,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     return with_winners(table, asked, flags, winners, NAME, "the 1 of them")
 
 
-def stand_beside_sides(table: Table, columns: tuple[str, ...]) -> bool:
+def stand_beside_sides(table: Table, columns: Sequence[str]) -> bool:
     """Whether a table has two sides beside columns that say who won, and nothing else that says it."""
     if chosen_sides(table) or named(table, (*LABELS, "chosen")) is not None:
         return False
@@ -52,7 +53,7 @@ def stand_beside_sides(table: Table, columns: tuple[str, ...]) -> bool:
 
 
 def with_winners(
-    table: Table, asked: Columns, columns: tuple[str, ...], winners: list, schema: str, says: str
+    table: Table, asked: Columns, columns: Sequence[str], winners: list, schema: str, says: str
 ) -> Mapped:
     """The table with `winners`, what a label would say, in place of the `columns` that say it.
 
@@ -75,7 +76,7 @@ def with_winners(
     )  # fmt: skip
 
 
-def _check_places(table: Table, columns: tuple[str, ...], sides: tuple[str, str]) -> None:
+def _check_places(table: Table, columns: Sequence[str], sides: tuple[str, str]) -> None:
     tokens = [token for token in suffixes(sides) if token]
     where = that_says_where(table, tokens, (*columns, *sides), sides)
     if where is not None:
@@ -103,7 +104,7 @@ def _are_flags(table: Table, first: str, second: str) -> bool:
     return None not in yes and 1 in yes and yes.count(2) <= MOST_BOTH * len(yes)
 
 
-def _without(table: Table, names: tuple[str, ...]) -> Table:
+def _without(table: Table, names: Sequence[str]) -> Table:
     return dataclasses.replace(table, columns={n: c for n, c in table.columns.items() if n not in names})
 
 
