@@ -94,6 +94,23 @@ def test_honest_choices_between_few_options_are_left_alone_by_passes_and_in_memo
 
 
 @pytest.mark.slow
+def test_slips_are_allowed_for_by_passes_as_in_memory():
+    """Nearly certain people answer a dozen choices, and toss a coin in 4 % of the answers."""
+    streaming = Streaming(memory=1_000_000, sample=2_000)
+    rng = np.random.default_rng(0)
+    theta = rng.normal(size=8)
+    x = rng.integers(-2, 3, (12, 8)).astype(np.float32)[np.arange(2_000) % 12]
+    chance = 0.96 * expit(6 * x @ theta / np.linalg.norm(theta)) + 0.02
+    x *= np.where(rng.random(2_000) < chance, 1, -1)[:, None].astype(np.float32)
+    source = ArraySource(x)
+    assert not fits_in_memory(source, streaming)
+    found, expected = fit_source(source, 0.2, streaming=streaming), fit_source(source, 0.2)
+    assert found.epsilon == expected.epsilon == 0
+    assert found.label_noise == expected.label_noise > 0
+    np.testing.assert_allclose(found.theta, expected.theta, rtol=5e-3, atol=5e-3)
+
+
+@pytest.mark.slow
 def test_a_crowd_of_one_planted_pair_is_still_found_by_passes():
     rng = np.random.default_rng(0)
     options = rng.integers(1, 6, (12_000, 8)).astype(np.float32)
