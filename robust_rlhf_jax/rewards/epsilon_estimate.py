@@ -20,7 +20,8 @@ from .streamed import Streaming
 
 class EpsilonEstimate(eqx.Module):
     """`lower` ≤ `estimate` ≤ `upper`: shares of corrupt pairs that are certain, likely and possible; `evidence`: that
-    something contradicts the rest; without it `estimate` is 0. `separable`: that a reward explains every label.
+    something contradicts the rest; without it `estimate` is 0. `separable`: that a reward explains every label, or that
+    they ask for a longer θ than the prior allows.
 
     **Example:**
 
@@ -53,8 +54,8 @@ class EpsilonEstimate(eqx.Module):
         share, low, high = (100 * float(v) for v in (self.estimate, self.lower, self.upper))
         if not bool(self.evidence) and bool(self.separable):
             return (
-                f"No evidence of corruption: a reward explains every label; up to {high:.1f} % of the pairs could be "
-                "corrupt without a trace, and more if they follow that reward."
+                f"No evidence of corruption; up to {high:.1f} % of the pairs could be corrupt without a trace, and "
+                "more if they follow the reward that was found."
             )
         if not bool(self.evidence):
             return f"No evidence of corruption; up to {high:.1f} % of the pairs could be corrupt without a trace."

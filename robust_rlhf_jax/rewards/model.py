@@ -61,7 +61,8 @@ corruption 0, or the share of labels that are the toss of a coin |
     | `explanations` | | `Explanations`: every reward that might explain the pairs, and how far it is believed |
     | `tie` | | Davidson's ν: P(tie) is ν/(2 + ν) between equally good options; 0 where no pair is a tie |
     | `n_decided` | | pairs of the N that are no tie and have weight: those that θ is fitted to |
-    | `status` | | a `Status` code: converged, separable (a reward explains every label), max_steps, nonfinite |
+    | `status` | | a `Status` code: converged, separable (a reward explains every label, or they ask for a longer θ \
+than the prior allows), max_steps, nonfinite |
     | `names` | | of the k features, as `Pairs` have them; () where nobody named them: columns count by their place |
 
     **Example:**
@@ -301,7 +302,8 @@ corruption 0, or the share of labels that are the toss of a coin |
         status = Status(int(self.status))
         return {
             Status.SEPARABLE: (
-                "A reward explains every label (they are separable): the length of θ comes from the prior."
+                "The labels ask for a longer θ than the prior allows, as they do where a reward explains them all: the "
+                "length of θ comes from the prior."
             ),
             Status.MAX_STEPS: "The fit stopped at its step limit.",
             Status.NONFINITE: "The fit met a number that is not finite.",

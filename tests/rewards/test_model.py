@@ -302,7 +302,8 @@ def test_models_vmap():
         (
             {"status": Status.SEPARABLE.array()},
             "No evidence of corruption: maximum likelihood on all 2,000 pairs. "
-            "A reward explains every label (they are separable): the length of θ comes from the prior.",
+            "The labels ask for a longer θ than the prior allows, as they do where a reward explains them all: the "
+            "length of θ comes from the prior.",
         ),
         (
             EVIDENCE | {"explanations": contended()},
@@ -335,7 +336,8 @@ def test_models_vmap():
         (
             {"interval": jnp.zeros(2), "status": Status.SEPARABLE.array()},
             "No evidence of corruption: maximum likelihood on all 2,000 pairs. "
-            "A reward explains every label (they are separable): the length of θ comes from the prior.",
+            "The labels ask for a longer θ than the prior allows, as they do where a reward explains them all: the "
+            "length of θ comes from the prior.",
         ),
         (
             {"status": Status.MAX_STEPS.array()},
