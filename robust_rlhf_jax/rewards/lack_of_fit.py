@@ -16,8 +16,11 @@ from .slips import with_slips
 
 # Chances are at least this far from 0 and 1, so that a comparison of which the reward is certain divides by something.
 LEAST = 1e-6
-# Correlations on trial of two labels of one comparison; 0 is tried, too.
-CORRELATIONS = tuple(2.0**-halvings for halvings in range(7, 0, -1))
+# Correlations on trial of two labels of one comparison; 0 is tried, too. Copies of one pair have a correlation of 1.
+CORRELATIONS = (
+    *(2.0**-halvings for halvings in range(7, 0, -1)),
+    *(1.0 - 2.0**-halvings for halvings in range(2, 8)),
+)
 # Halvings of the share of odd comparisons, which is then known to a thousandth of the largest.
 HALVINGS = 10
 

@@ -159,6 +159,27 @@ def test_only_what_recurs_among_the_accused_is_excused():
     np.testing.assert_allclose(found.slips.value, each.value - 3.0, rtol=1e-5)
 
 
+def test_copies_are_as_alike_as_one_label():
+    """25 labels 12 times each are about as likely as the 25 alone."""
+    rng = np.random.default_rng(0)
+    margins = rng.normal(size=25)
+    copied, number = np.repeat(margins, 12), np.repeat(np.arange(25), 12)
+    independent = np.sum(-np.logaddexp(0, -copied))
+    once = np.sum(-np.logaddexp(0, -margins))
+    assert once - 3.0 < independent + of(copied, number, most_odd=0.0) < once + 3.0
+
+
+@pytest.mark.slow
+def test_honest_files_of_copies_lose_nobody():
+    """With correlations up to a half, four of these six files lost pairs."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        x, theta = rng.normal(size=(84, 5)), rng.normal(size=5)
+        wins = rng.random(84) < expit(2 * x @ theta / np.linalg.norm(theta))
+        x = np.repeat(np.where(wins[:, None], x, -x), 12, axis=0)[:1_000]
+        assert fit_reward(Pairs(x, np.zeros_like(x))).epsilon == 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("times", [1.0, 2.0, 4.0])
 def test_people_without_corruption_are_judged_at_their_best_length(times):
