@@ -23,5 +23,7 @@ class SharedContexts(threading.local):
 
 
 def share_contexts() -> None:
-    """Let JAX lower its programs in such contexts."""
-    mlir.make_ir_context = SharedContexts(mlir.make_ir_context)
+    """Let JAX lower its programs in such contexts, if this version makes them by the function that is replaced."""
+    make = getattr(mlir, "make_ir_context", None)
+    if make is not None:
+        mlir.make_ir_context = SharedContexts(make)

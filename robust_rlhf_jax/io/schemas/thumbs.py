@@ -13,31 +13,11 @@ from .winner_flags import stand_beside_sides, with_winners
 NAME = "a thumb for each side"
 ORDER = 87
 STEMS = (
-    "thumbs",
-    "thumb",
-    "thumbs_up",
-    "thumbs_rating",
-    "feedback",
-    "reaction",
-    "vote",
-    "like",
-    "liked",
-    "likes",
-)
+    "thumbs", "thumb", "thumbs_up", "thumbs_rating", "feedback", "reaction", "vote", "like", "liked", "likes",
+)  # fmt: skip
 UP = {
-    "up",
-    "thumbs up",
-    "thumb up",
-    "thumbsup",
-    "👍",
-    ":thumbsup:",
-    "+1",
-    "like",
-    "liked",
-    "positive",
-    "good",
-    "upvote",
-}
+    "up", "thumbs up", "thumb up", "thumbsup", "👍", ":thumbsup:", "+1", "like", "liked", "positive", "good", "upvote",
+}  # fmt: skip
 DOWN = {
     "down", "thumbs down", "thumb down", "thumbsdown", "👎", ":thumbsdown:", "-1", "dislike", "disliked", "negative",
     "bad", "downvote",

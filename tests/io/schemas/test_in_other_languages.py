@@ -168,3 +168,22 @@ def test_choices_of_one_option_a_row_have_names_in_other_languages(names, chosen
     assert found.names == (names[2],)
     assert found.differences()[:, 0].tolist() == [2.0 * chosen - 3] * 9
     assert set(found.raters) == {"P0", "P1", "P2"}
+
+
+@pytest.mark.parametrize(
+    "tie",
+    [
+        "beide gleich gut",
+        "kein Unterschied",
+        "pas de préférence",
+        "sin diferencia",
+        "uguale",
+        "gelijk",
+        "引き分け",
+    ],
+)
+def test_ties_are_told_in_other_languages(tie):
+    made = [
+        {"response_a": f"x {i}", "response_b": f"y {i}", "winner": ("A", "B", tie)[i % 3]} for i in range(9)
+    ]
+    assert load_pairs(made, featuriser="format").strength.tolist() == [1.0, 1.0, 0.0] * 3
