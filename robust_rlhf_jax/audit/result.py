@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.corruption_budget import corruption_count
-from robust_rlhf_jax.kernels.ranking import largest
+from robust_rlhf_jax.kernels.ranking import largest_to_rounding
 
 from ._clustered_mean import clustered_mean
 from .contention import Contention
@@ -168,7 +168,9 @@ def _right(fits: FoldFits, clean: Float[np.ndarray, " N"]) -> Float[np.ndarray, 
 
 def most_suspicious(suspicion: Float[np.ndarray, " N"], share: float) -> Bool[np.ndarray, " N"]:
     """The ⌊share·N⌋ pairs of highest suspicion, less than half of them; the first of equals."""
-    return np.asarray(largest(jnp.asarray(suspicion), corruption_count(min(share, 0.499), len(suspicion))))
+    return np.asarray(
+        largest_to_rounding(jnp.asarray(suspicion), corruption_count(min(share, 0.499), len(suspicion)))
+    )
 
 
 def _check_scores(scores: np.ndarray):

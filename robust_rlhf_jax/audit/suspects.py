@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 from robust_rlhf_jax.checks import check_epsilon, check_positive
 from robust_rlhf_jax.corruption_budget import corruption_count
 from robust_rlhf_jax.io import Pairs
-from robust_rlhf_jax.kernels.ranking import largest
+from robust_rlhf_jax.kernels.ranking import largest_to_rounding
 from robust_rlhf_jax.preferences import Labelled, PreferenceData, as_labelled
 from robust_rlhf_jax.preferences.table_check import stand_ins
 from robust_rlhf_jax.rewards import CEILING, RobustFit, Streaming
@@ -83,7 +83,9 @@ def flag(
     ask_table: bool = True,
     streaming: Streaming | None = None,
 ) -> Bool[Array, " N"]:
-    """Mask of the ⌊εN⌋ pairs of highest `suspicion_scores`, to be looked at or left out; ties by position.
+    """Mask of the ⌊εN⌋ pairs of highest `suspicion_scores`, to be looked at or left out.
+
+    Pairs whose scores are equal to rounding, such as the same comparison labelled twice, go by position.
 
     Without ε there are as many, to the nearest number, as there is evidence for, as `estimate_epsilon` counts them:
     none on clean data.
@@ -131,13 +133,13 @@ class _Examined(NamedTuple):
 @jax.jit
 def _flag(found: _Examined, count: Int[Array, ""], epsilon: Float[Array, ""]) -> Bool[Array, " N"]:
     if found.alternative is None:
-        return largest(found.scores, count)
+        return largest_to_rounding(found.scores, count)
     doubtful = jnp.maximum(count - jnp.sum(found.off), 0)
     theirs = jnp.round(jnp.minimum(HEDGED * epsilon, 0.5) * doubtful * found.alternative.exists).astype(
         count.dtype
     )
-    ours = largest(found.scores, count - theirs)
-    return ours | largest(jnp.where(ours, -jnp.inf, found.alternative.suspicion), theirs)
+    ours = largest_to_rounding(found.scores, count - theirs)
+    return ours | largest_to_rounding(jnp.where(ours, -jnp.inf, found.alternative.suspicion), theirs)
 
 
 def _examine(

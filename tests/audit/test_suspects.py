@@ -131,6 +131,14 @@ def test_the_other_explanation_names_a_share_of_the_flags(exists):
     np.testing.assert_array_equal(flagged, [0, 1, 2, 17, 18, 19] if exists else [0, 1, 2, 3, 4, 19])
 
 
+def test_pairs_of_one_score_to_rounding_are_flagged_by_position():
+    """Batches and machines round the rows of one comparison differently."""
+    scores = np.array([0.2, 0.7, 0.5, 0.5, 0.5, 0.1], np.float32)
+    nudged = scores + np.array([0, 0, -1, 0, 1, 0], np.float32) * np.float32(1e-7)
+    found = _Examined(jnp.asarray(nudged), jnp.asarray(0.0), jnp.zeros(6, bool), None)
+    np.testing.assert_array_equal(np.flatnonzero(_flag(found, jnp.asarray(3), jnp.asarray(0.5))), [1, 2, 3])
+
+
 @pytest.mark.slow
 def test_two_explanations_share_the_flags():
     """The surest third of the labels flipped: what is believed names honest pairs, the other reward corrupt ones."""
