@@ -1,13 +1,13 @@
 """Mean that survives an ε-fraction of arbitrary rows."""
 
 import dataclasses
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax._iterate import Status, worst_status
 from robust_rlhf_jax.checks import as_epsilon, as_floats, check_finite
@@ -72,6 +72,56 @@ def _bounded(rows: Float[Array, "n d"], epsilon: Float[Array, ""]) -> Float[Arra
     return jnp.where(epsilon > 0, shortened(rows, relative_lengths(rows)), rows)
 
 
+class _Scaled(NamedTuple):
+    """What a filter for the mean looks at: rows in units of `size`, whitened if that is done already.
+
+    `plain`: the rows before that; `whitener`: None once they are whitened, or if no covariance is known; `level`: where
+    the filter stops; `off`: rows off the span of the covariance; `lost`: whether the covariance is not finite.
+    """
+
+    rows: Float[Array, "n d"]
+    plain: Float[Array, "n d"]
+    size: Float[Array, " d"]
+    whitener: Float[Array, "d d"] | None
+    level: Float[Array, ""]
+    off: Bool[Array, " n"]
+    lost: Bool[Array, ""]
+
+
+def _of_unknown_covariance(x: Float[Array, "n d"], epsilon: Float[Array, ""]) -> _Scaled:
+    """Without a covariance no clean level is known: the budget alone ends the filter."""
+    # One unit for all columns: the filter goes by the direction that varies most.
+    size = jnp.broadcast_to(jnp.max(typical_powers(x)), x.shape[1:])
+    rows = _bounded(in_units(x, size), epsilon)
+    level, off = jnp.zeros((), x.dtype), jnp.zeros(len(x), bool)
+    return _Scaled(rows, rows, size, None, level, off, jnp.asarray(False))
+
+
+def _of_known_covariance(
+    x: Float[Array, "n d"],
+    epsilon: Float[Array, ""],
+    covariance: Float[Array, "d d"],
+    slack: float | Float[Array, ""],
+    exact_span: bool,
+) -> _Scaled:
+    lost = ~jnp.all(jnp.isfinite(covariance))
+    size = typical_powers(jnp.sqrt(jnp.diagonal(covariance))[None])
+    inverse, colourer, rank = pseudo_inverse_root(covariance / size[:, None] / size)
+    whitener = inverse = jnp.where(lost, jnp.nan, inverse)
+    level = spectral_edge(rank, len(x), x.dtype) * (1.0 + slack)
+    rows = plain = _bounded(in_units(x, size), epsilon)
+    off = jnp.zeros(len(x), bool)
+    if exact_span:
+        off = jax.lax.cond(
+            (epsilon > 0) & (rank < len(covariance)),
+            lambda: off_span(plain, inverse, colourer),
+            lambda: jnp.zeros(len(x), bool),
+        )
+    if not updates_pay(x.shape):  # whiten once, not at every step
+        rows, whitener = matmul(rows, whitener), None
+    return _Scaled(rows, plain, size, whitener, level, off, lost)
+
+
 @eqx.filter_jit
 def _run_mean_filter(
     x: Float[Array, "n d"],
@@ -81,41 +131,27 @@ def _run_mean_filter(
     max_steps: int,
     doubt: float | Float[Array, ""],
     exact_span: bool,
-):
-    n, off = len(x), jnp.zeros(len(x), bool)
-    lost = jnp.asarray(covariance is not None and ~jnp.all(jnp.isfinite(covariance)))
-    if covariance is None:  # no clean level is known: the budget alone ends the filter
-        # One unit for all columns: which direction varies most is what this filter goes by.
-        size = jnp.broadcast_to(jnp.max(typical_powers(x)), x.shape[1:])
-        whitener, level = None, jnp.zeros((), x.dtype)
-        rows = plain = _bounded(in_units(x, size), epsilon)
+) -> FilteredMean:
+    if covariance is None:
+        scaled = _of_unknown_covariance(x, epsilon)
     else:
-        size = typical_powers(jnp.sqrt(jnp.diagonal(covariance))[None])
-        inverse, colourer, rank = pseudo_inverse_root(covariance / size[:, None] / size)
-        whitener = inverse = jnp.where(lost, jnp.nan, inverse)
-        level = spectral_edge(rank, n, x.dtype) * (1.0 + slack)
-        rows = plain = _bounded(in_units(x, size), epsilon)
-        if exact_span:
-            off = jax.lax.cond(
-                (epsilon > 0) & (rank < len(covariance)),
-                lambda: off_span(plain, inverse, colourer),
-                lambda: off,
-            )
-    n_off = jnp.sum(off, dtype=x.dtype)
+        scaled = _of_known_covariance(x, epsilon, covariance, slack, exact_span)
+    n, size = len(x), scaled.size
+    n_off = jnp.sum(scaled.off, dtype=x.dtype)
     allowed = budget(epsilon, doubt, n)
     # More rows than may be corrupt: the covariance is not that of the others.
     contradicted = n_off > allowed
-    off, n_off = off & (n_off < 0.5 * n), jnp.where(n_off < 0.5 * n, n_off, 0.0)
-    if whitener is not None and not updates_pay(x.shape):  # whiten once, not at every step
-        rows, whitener = matmul(rows, whitener), None
+    off, n_off = scaled.off & (n_off < 0.5 * n), jnp.where(n_off < 0.5 * n, n_off, 0.0)
     start = jnp.where(off, 0.0, 1.0).astype(x.dtype) if exact_span else None
-    problem = FilterProblem(rows, epsilon, level, jnp.maximum(allowed, n_off), start, whitener)
-    end = MeanFilter().run(problem, max_steps)
+    most = jnp.maximum(allowed, n_off)
+    end = MeanFilter().run(
+        FilterProblem(scaled.rows, epsilon, scaled.level, most, start, scaled.whitener), max_steps
+    )
     weights = end.state.weights
     top = end.state.top if covariance is not None else end.state.top * size[0] * size[0]
     excess = jnp.where(contradicted, Status.FILTER_REMOVED_TOO_MUCH.array(), Status.CONVERGED.array())
     status = worst_status(end.status, excess)
-    mean = jnp.where(lost, jnp.nan, weighted_mean(plain, weights) * size)
+    mean = jnp.where(scaled.lost, jnp.nan, weighted_mean(scaled.plain, weights) * size)
     return FilteredMean(mean, weights, top, status, end.step)
 
 
