@@ -73,30 +73,14 @@ def audit_file(
     # What cannot be printed now is reported after the results are written, when printing them fails, too.
     with contextlib.suppress(OSError):
         _print_understood(pairs)
-    config = config.settled(usual_repeats(pairs))
-    fitted = enough_pairs(pairs)
-    commands = Commands.called(source, pairs, config, reading, writing)
-    # Opened first: that a folder cannot be written is said now, not after a minute of work.
-    opened = contextlib.nullcontext() if writing.out is None else whole_folder(writing.out, (*FILES, RATERS))
-    with opened as folder, one_if_small(len(pairs.names)), shown_steps() as step:
-        try:
-            result = _fit(fitted, config, step("fits of held-out folds"))
-            found = None if config.inject else _find(pairs, result, config, commands, step)
-        except FitOverflow as error:
-            raise ValueError(f"{source}: {error}") from None
-        findings, advice = found or (None, None)
-        raters = _rate(pairs, config, writing, step)
-        seconds = time.perf_counter() - began
-        audited = AuditedFile(source, pairs, result, config, seconds, findings, advice, raters)
-        if folder is not None:
-            step("writing")
-            write_files(folder, audited)
+    audited = _audited(source, pairs, config.settled(usual_repeats(pairs)), reading, writing, began)
+    findings, raters = audited.findings, audited.raters
     if writing.out is not None and RATERS not in files_of(raters):
         remove_old_raters(writing.out, Rater, SourceRater)
     _print(audited, top)
     for sentence in [] if raters is None else raters.sentences():
         print(sentence)
-    warn_of_clean(advice, writing)
+    warn_of_clean(audited.advice, writing)
     deliver(findings, writing, raters)
     return findings
 
@@ -116,6 +100,30 @@ def print_description(source: str, reading: Reading) -> None:
 def _print_understood(pairs: Pairs) -> None:
     if pairs.description is not None:
         print("\n".join(harmless(line) for line in pairs.description.lines()), flush=True)
+
+
+def _audited(
+    source: str, pairs: Pairs, config: AuditConfig, reading: Reading, writing: Writing, began: float
+) -> AuditedFile:
+    """Fit, find, advise and rate; then write the files to `writing.out`, if it is given."""
+    fitted = enough_pairs(pairs)
+    commands = Commands.called(source, pairs, config, reading, writing)
+    # Opened first: that a folder cannot be written is said now, not after a minute of work.
+    opened = contextlib.nullcontext() if writing.out is None else whole_folder(writing.out, (*FILES, RATERS))
+    with opened as folder, one_if_small(len(pairs.names)), shown_steps() as step:
+        try:
+            result = _fit(fitted, config, step("fits of held-out folds"))
+            found = None if config.inject else _find(pairs, result, config, commands, step)
+        except FitOverflow as error:
+            raise ValueError(f"{source}: {error}") from None
+        findings, advice = found or (None, None)
+        raters = _rate(pairs, config, writing, step)
+        seconds = time.perf_counter() - began
+        audited = AuditedFile(source, pairs, result, config, seconds, findings, advice, raters)
+        if folder is not None:
+            step("writing")
+            write_files(folder, audited)
+    return audited
 
 
 def _fit(pairs: Pairs, config: AuditConfig, tell: Tell) -> AuditResult:
