@@ -122,24 +122,7 @@ def of_rows(
     each row of the file, the row itself if None; `ids`: the column that names pairs where the caller names none.
     """
     used = tuple(name for name in used if name is not None)
-    cells: dict[str, list] = {n: [] for n in ("prompt", "first", "second", "strength", "rater", "group")}
-    origin, seconds, bad = [], [], []
-    for row, prompt, judged in rows:
-        pairs = [Judged(None, None, 0.0)] if isinstance(judged, str) else judged
-        if isinstance(judged, str):
-            bad.append(BadCell(len(origin), used[0] if used else "", judged))
-        for pair in pairs:
-            mine = (prompt, *pair[:4], groups[row] if groups else row)
-            for column, cell in zip(cells.values(), mine, strict=True):
-                column.append(cell)
-            origin.append(row)
-            seconds.append(row if pair.second_row is None else pair.second_row)
-    for row in {cell.row for cell in table.bad} - set(origin):  # lines that could not be read are told of
-        for column in cells.values():
-            column.append(None)
-        cells["strength"][-1] = 0.0
-        origin.append(row)
-        seconds.append(row)
+    cells, origin, seconds, bad = _cells_of_pairs(table, rows, used, groups)
     places = np.asarray(origin, int)
     bad += [
         BadCell(i, cell.column, cell.reason)
@@ -162,6 +145,36 @@ def of_rows(
     second = None if seconds == origin else np.asarray(seconds, int)
     cells_of = {f"{part} of the file": (name, False) for part, name in more.items()}
     return Mapped(schema, made, roles, places, (*used, *more.values()), notes, second, cells_of, reads, by)
+
+
+def _cells_of_pairs(
+    table: Table,
+    rows: Iterable[tuple[int, Any, list[Judged] | str]],
+    used: tuple[str, ...],
+    groups: list | None,
+) -> tuple[dict[str, list], list[int], list[int], list[BadCell]]:
+    """(columns of a table of pairs; the file's row of each pair; that of its second side; rows that make no pair)."""
+    cells: dict[str, list] = {n: [] for n in ("prompt", "first", "second", "strength", "rater", "group")}
+    origin, seconds, bad = [], [], []
+    for row, prompt, judged in rows:
+        pairs = [Judged(None, None, 0.0)] if isinstance(judged, str) else judged
+        if isinstance(judged, str):
+            bad.append(BadCell(len(origin), used[0] if used else "", judged))
+        for pair in pairs:
+            mine = (prompt, *pair[:4], groups[row] if groups else row)
+            for column, cell in zip(cells.values(), mine, strict=True):
+                column.append(cell)
+            origin.append(row)
+            seconds.append(row if pair.second_row is None else pair.second_row)
+    for row in {cell.row for cell in table.bad} - set(
+        origin
+    ):  # rows that could not be read are reported, too
+        for column in cells.values():
+            column.append(None)
+        cells["strength"][-1] = 0.0
+        origin.append(row)
+        seconds.append(row)
+    return cells, origin, seconds, bad
 
 
 def inner_table(table: Table, name: str) -> Table:
