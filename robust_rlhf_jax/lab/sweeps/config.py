@@ -48,12 +48,12 @@ class SweepConfig:
         families: families of the preset.
         attacks: names in `ATTACKS`.
         epsilons: fractions of corrupt pairs, each in [0, 0.5).
-        seeds: data sets per family.
+        seeds: number of data sets per family.
         algorithms: names in `METHODS`. robust_policy_unknown gets no epsilon.
-        n_pairs: pairs per data set; the preset's if not given.
-        temperature: of the Bradley-Terry labels.
-        seed: of everything.
-        lanes: cells per batch, the unit that is stored; as memory allows if not given.
+        n_pairs: pairs per data set; if not given, as the preset says.
+        temperature: temperature of the Bradley-Terry labels.
+        seed: seed of everything random.
+        lanes: cells per batch, the unit that is stored; if not given, as many as memory allows.
 
     **Example:**
 
@@ -89,6 +89,15 @@ class SweepConfig:
         for name in ("n_pairs", "lanes"):
             if getattr(self, name) is not None:
                 _whole(name, getattr(self, name))
+        self._check_names()
+        self._check_epsilons()
+        self._check_counts()
+        self._check_shares_of_pairs()
+        check_positive(self.temperature, "temperature")
+        check_temperature(self.temperature * PRESETS[self.preset].temperature, np.float32)
+        check_seed(self.seed)
+
+    def _check_names(self) -> None:
         _one_of("preset", [self.preset], PRESETS)
         every = PRESETS[self.preset].every
         for family in self.families:
@@ -101,27 +110,31 @@ class SweepConfig:
         for name in ("families", "attacks", "epsilons", "algorithms"):
             if not getattr(self, name):
                 raise ValueError(f"{name} is empty: name at least one.")
-        check_epsilons(self.epsilons)
-        # As the results name it.
-        check_epsilons([round(epsilon, EPSILON_DIGITS) for epsilon in self.epsilons])
         for name in ("families", "attacks", "algorithms"):
             _distinct(name, getattr(self, name))
-        _distinct("epsilons", [round(epsilon, EPSILON_DIGITS) for epsilon in self.epsilons])
+
+    def _check_epsilons(self) -> None:
+        check_epsilons(self.epsilons)
+        # ε as the results name it.
+        as_named = [round(epsilon, EPSILON_DIGITS) for epsilon in self.epsilons]
+        check_epsilons(as_named)
+        _distinct("epsilons", as_named)
+
+    def _check_counts(self) -> None:
         for name in ("seeds", "lanes"):
             given = getattr(self, name)
             if given is not None and given < 1:
                 raise ValueError(f"{name}={given}: give 1 or more.")
         if self.n_pairs is not None and self.n_pairs < 3:
             raise ValueError(f"n_pairs={self.n_pairs}: the three-way split needs 3 pairs or more.")
+
+    def _check_shares_of_pairs(self) -> None:
         least = 1.0 / self.pairs
         for epsilon in self.epsilons:
             if 0 < epsilon < least * (1 - 1e-9):
                 raise ValueError(
                     f"epsilon={epsilon:g} of {self.pairs:,} pairs is no pair: give 0, or {least:.2g} or more."
                 )
-        check_positive(self.temperature, "temperature")
-        check_temperature(self.temperature * PRESETS[self.preset].temperature, np.float32)
-        check_seed(self.seed)
 
     @property
     def pairs(self) -> int:
