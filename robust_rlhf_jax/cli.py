@@ -81,9 +81,9 @@ def reproduce(
 
     Args:
         what: table1, how the gap grows with epsilon beside the paper; or robustness, the worst return over attacks.
-        quick: small worlds and few seeds, to see that it runs; no figures to quote.
+        quick: run small worlds and few seeds, to see that it works; these figures are not worth quoting.
         out: folder for the table (.md), the figure (.png), all cells (.parquet), settings and versions (.json).
-        quiet: a plain line every half minute instead of a bar.
+        quiet: print a plain line every half minute instead of a bar.
     """
     from robust_rlhf_jax.lab.processor_devices import use_all_cores
     from robust_rlhf_jax.lab.reproduce import reproduce_robustness, reproduce_table1

@@ -21,9 +21,9 @@ class AuditArguments:
         config: what is fitted.
         reading: how the file is read.
         writing: where results go.
-        top: suspicious pairs to print.
+        top: number of suspicious pairs to print.
         dry_run: print what would be read, with three pairs, and stop.
-        memory: audit embeddings, as fit takes them, by passes that use no more than this, such as 2GB.
+        memory: audit embeddings, as fit takes them, by passes that use no more memory than this, such as 2GB.
     """
 
     source: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="FILE")]

@@ -32,15 +32,15 @@ class AuditConfig:
     """What is fitted, and how often.
 
     Args:
-        epsilon: largest fraction of pairs that may be corrupt; decided from the evidence if not given.
-        inject: corrupt this known fraction of the labels first, and report precision and recall.
+        epsilon: the largest share of the pairs that may be corrupt; decided from the evidence if not given.
+        inject: flip this share of the labels first, and report precision and recall.
         injection: which labels to flip: the most confident ones or random ones.
         estimator: the robust fit, one of: names in `ESTIMATORS`; docs/do_no_harm.md compares them.
-        folds: parts of the cross-validation.
-        repeats: times that the cross-validation is repeated with other parts; 5 for small files, else 1, if not given.
-        seed: of parts and injection.
+        folds: number of parts of the cross-validation.
+        repeats: runs of the cross-validation, each with other parts; if not given, 5 for small files, else 1.
+        seed: seed of the parts and of the flips.
         featuriser: how texts become features: hashed, format, or the folder of a local model.
-        truncate: words of prompt and response that a trainer keeps.
+        truncate: number of words of prompt and response that a trainer keeps.
     """
 
     epsilon: float | None = None
@@ -54,7 +54,7 @@ class AuditConfig:
     truncate: int = TRUNCATED_AT
 
     def settled(self, usual_repeats: int) -> "AuditConfig":
-        """With what is not given: the repeats that are usual, and for estimators that need ε the share injected."""
+        """The configuration with the usual repeats, and with the injected share as ε of estimators that need one."""
         epsilon = self.epsilon
         if epsilon is None and needs_epsilon(self.estimator):
             epsilon = self.inject or DEFAULT_EPSILON
@@ -74,9 +74,9 @@ class Reading(Columns):
     Args:
         features: what features are made of.
         embeddings: two .npy files, chosen and rejected, to be used as features.
-        skip_bad: unusable rows to go on without: a count, or below 1 a share.
-        split: which split of a data set that has several.
-        encoding: of a text file that is not in UTF-8.
+        skip_bad: how many unusable rows are skipped at most: a count, or a share if below 1.
+        split: the split to read, of a data set that has several.
+        encoding: the encoding of a text file that is not in UTF-8.
     """
 
     features: Literal["auto", "numeric", "embeddings", "texts", "scores"] = "auto"
@@ -100,7 +100,7 @@ class Writing:
         clean: write the file back without the pairs to drop.
         drop_raters: leave out of --clean all pairs of raters whose labels look random, contrary, or a habit.
         head: write the reward as .safetensors.
-        fail_if: shares that end the command with status 3, such as "corrupt>0.05" or "identical>1%".
+        fail_if: conditions that end the command with status 3, such as "corrupt>0.05" or "identical>1%".
     """
 
     out: Path | None = None

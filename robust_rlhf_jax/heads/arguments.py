@@ -28,7 +28,7 @@ class FitArguments:
         out: folder for the files.
         export: write the pairs back with weight, suspicion and keep: a Parquet file, or a folder of several.
         clean: write the pairs that are not left out, with weight and suspicion: as for export, or a folder of shards.
-        quiet: no bar.
+        quiet: show no progress bar.
         engine: local, this process; ray, tasks of a Ray cluster (needs the extra ray), whose machines see source under
             the same path.
         ray_address: HOST:PORT of a Ray cluster, or auto; one of its own on this machine if not given.
@@ -83,12 +83,12 @@ class EmbedArguments:
         out: new folder for the shards.
         columns: which column is what.
         featuriser: what texts become: hashed, format, or the folder of a local model.
-        dtype: of the numbers; float16 for a model, else float32, if not given.
+        dtype: the type of the numbers; if not given, float16 for a model, else float32.
         rows_per_shard: pairs in each shard, whose embeddings are in memory at once.
-        skip_bad: unusable rows to go on without: a count, or below 1 a share.
-        split: which split of a data set that has several.
-        encoding: of a text file that is not in UTF-8.
-        quiet: no bar.
+        skip_bad: how many unusable rows are skipped at most: a count, or a share if below 1.
+        split: the split to read, of a data set that has several.
+        encoding: the encoding of a text file that is not in UTF-8.
+        quiet: show no progress bar.
     """
 
     source: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]

@@ -15,13 +15,13 @@ class LeaderboardArguments:
     Args:
         source: a file (CSV, JSON, Parquet, …) with a row for each vote, a folder, or a pattern.
         model_a: the column of the model on one side; model_a, model_1, left, winner and the like if not given.
-        model_b: of the other side; model_b, model_2, right, loser and the like if not given.
-        winner: of who won (model_a, B, tie, a model's name); winner, label, vote and the like if not given.
-        rater: of who voted; judge, rater and the like if not given.
+        model_b: the column of the model on the other side; model_b, model_2, right, loser and the like if not given.
+        winner: the column of who won (model_a, B, tie, a model's name); winner, label, vote and the like if not given.
+        rater: the column of who voted; judge, rater and the like if not given.
         first_is: the label that means the first side, where labels are numbers or could be names of models.
         tie_is: the label that means a tie, where it is no usual word.
         scale: the numbers of the label at which the first and the second side are surest; the middle is a tie.
-        skip_bad: rows without a model or a winner to go on without: a count, or below 1 a share.
+        skip_bad: how many rows without a model or a winner are skipped at most: a count, or a share if below 1.
         out: folder for leaderboard.csv, leaderboard.json; where raters are known, raters.csv.
     """
 

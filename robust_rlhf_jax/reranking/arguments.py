@@ -19,9 +19,9 @@ class BestOfNArguments:
         out: the JSON lines to write: each prompt with the answer that was chosen.
         columns: which column of pairs is what.
         epsilon: the largest share of the pairs that may be corrupt; decided from the evidence if not given.
-        temperature: 0 for the best answer; above, draw it at this temperature, in units of the reward.
+        temperature: 0 takes the best answer; above 0, answers are drawn at this temperature, in units of the reward.
         featuriser: what texts become: hashed, format, or the folder of a local model.
-        seed: of the draws.
+        seed: seed of the draws.
     """
 
     candidates: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]

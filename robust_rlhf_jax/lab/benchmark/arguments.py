@@ -18,12 +18,12 @@ class BenchmarkArguments:
         sources: preference files, "rail" (choices of journeys), "arguments" (votes on texts), or generated worlds such
             as "world:chain"; rail and arguments if none is given.
         settings: attacks, shares, estimators.
-        quick: three attacks and five estimators on 1,500 pairs of rail, to see that it runs; and what you plug in.
-        plug: Python files with attacks or estimators of your own; they are run.
-        claims: JSON files with figures that others report, to be computed again.
-        check: compute the claims alone.
-        out: folder for benchmark.html, benchmark.md, benchmark.json, results.parquet and parts, what is finished.
-        quiet: a plain line every half minute instead of a bar.
+        quick: run three attacks, five estimators and what you plug in on 1,500 pairs of rail, to see that it works.
+        plug: Python files with attacks or estimators of your own; the command runs this code.
+        claims: JSON files with figures that others report, which are computed again.
+        check: compute only the claims.
+        out: folder for benchmark.html, benchmark.md, benchmark.json, results.parquet and parts, the finished batches.
+        quiet: print a plain line every half minute instead of a bar.
     """
 
     sources: Annotated[tuple[str, ...], tyro.conf.Positional] = ()

@@ -19,12 +19,12 @@ class BenchmarkConfig:
     """Every attack at every ε on every file, and every estimator on what is left.
 
     Args:
-        attacks: of these: names in `PAIR_ATTACKS`; all if none is given.
+        attacks: any of these: names in `PAIR_ATTACKS`; all if none is given.
         epsilons: shares of corrupted pairs.
-        estimators: of these: names of `contestants`; all if none is given.
-        folds: of the five parts of a file, how many are held out, each once.
-        pairs: of a larger file so many are drawn at random.
-        seed: of the draw, the parts and the attacks.
+        estimators: any of these: names of `contestants`; all if none is given.
+        folds: how many of the five parts of a file are held out, each once.
+        pairs: number of pairs that are drawn at random from a larger file.
+        seed: seed of the draw, the parts and the attacks.
 
     **Example:**
 

@@ -22,7 +22,7 @@ class SweepArguments:
         settings: the sweep itself.
         out: folder for results.parquet, gap_vs_epsilon.png, summary.json and parts, the finished batches.
         print_config: print the sweep as TOML and end.
-        quiet: a plain line every half minute instead of a bar.
+        quiet: print a plain line every half minute instead of a bar.
         engine: local, this process; processes, one per core of the processor; ray, tasks of a Ray cluster (needs the
             extra ray); auto, processes where JAX runs on a CPU of several cores, else local.
         ray_address: HOST:PORT of a Ray cluster, or auto; one of its own on this machine if not given.
@@ -35,7 +35,7 @@ class SweepArguments:
     out: Path = Path("results")
     print_config: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     quiet: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    # Where the sweep runs is no part of what it is: neither the file nor the name of a part knows it.
+    # The engine is not a setting of the sweep: neither the file nor the name of a part depends on it.
     engine: Literal["auto", "local", "processes", "ray"] = "auto"
     ray_address: Annotated[str | None, tyro.conf.DisallowNone] = None
 
