@@ -31,7 +31,7 @@ class Commands:
     def called(
         source: str, pairs: Pairs, config: AuditConfig, reading: Reading, writing: Writing
     ) -> "Commands":
-        """Of a file that was read as `pairs`: how its copies' names end is known."""
+        """The commands for a file that was read as `pairs`, which say how the names of its copies end."""
         suffix = None if pairs.source is None else pairs.source.suffix
         return Commands(source, config, reading, writing, suffix)
 
@@ -39,13 +39,17 @@ class Commands:
         """(what for, command) for each part of an `Advice`."""
         found = []
         if advice.action == "drop" and self.suffix is not None:
-            found.append(("the file without the pairs to drop", self.audit(f"--clean {self._cleaned()}")))
-        # With --out they are there already.
+            found.append(
+                ("Write the file without the pairs to drop", self.audit(f"--clean {self._cleaned()}"))
+            )
+        # With --out these files are written already.
         if self.writing.out is None and (len(advice.ask) or (len(advice.drop) and self.suffix is None)):
-            found.append(("the pairs to ask about, in ask.csv and on the page", self.audit("--out audit")))
+            found.append(
+                ("Write the pairs to ask about, in ask.csv and on the page", self.audit("--out audit"))
+            )
         if (advice.flagged or len(advice.ask)) and self.suffix is not None:
             told = f"{shlex.quote(self.source)} decisions.json --out {self._cleaned()}{self._flags(self.reading)}"
-            found.append(("the file as you decide on the page", f"robust-rlhf clean {told}"))
+            found.append(("Write the file as you decide on the page", f"robust-rlhf clean {told}"))
         return found
 
     def audit(self, rest: str) -> str:

@@ -31,7 +31,7 @@ class Answers(NamedTuple):
         count, kept = len(self.pairs), sum(self.confirm)
         asked = count + self.open
         return (
-            f"Of {asked:,} pairs that were asked about {count:,} are answered: {kept:,} as in the file, "
+            f"Raters answered {count:,} of the {asked:,} pairs to ask about: {kept:,} as in the file, "
             f"{count - kept:,} otherwise and left out."
         )
 
@@ -56,7 +56,7 @@ def read_answers(rows: list[tuple[str, int, Any]], pairs: Pairs) -> Answers:
     >>> from robust_rlhf_jax.audit.answers import read_answers
     >>> pairs = Pairs(np.ones((3, 1)), np.zeros((3, 1)))
     >>> read_answers([("line 2", 0, "first"), ("line 3", 1, "tie"), ("line 4", 2, "")], pairs).message
-    'Of 3 pairs that were asked about 2 are answered: 0 as in the file, 2 otherwise and left out.'
+    'Raters answered 2 of the 3 pairs to ask about: 0 as in the file, 2 otherwise and left out.'
     """
     said: dict[int, list[float]] = defaultdict(list)
     for where, pair, cell in rows:

@@ -136,7 +136,9 @@ def print_findings(console: Any, findings: Findings, top: int) -> None:
 def _reasons_table(findings: Findings, top: int):
     from rich.table import Table
 
-    table = Table("row", "suspicion", "why", title="Most suspicious pairs", title_justify="left")
+    table = Table(
+        "row", "suspicion", "why", title="Flagged pairs, most suspicious first", title_justify="left"
+    )
     for i in findings.worst()[:top]:
         row = str(findings.pairs.rows[i] + 1)
         reason = _cell(findings.reason(i), SHOWN_REASON)

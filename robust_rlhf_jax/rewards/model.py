@@ -1,4 +1,4 @@
-"""A fitted reward: what it pays, whom it believed, what it could not know, and its file.
+"""A fitted reward: its values, the pairs that it believes, what it cannot know, and its file.
 
 For trainers elsewhere, `io/reward_head.py` writes θ as safetensors.
 """
@@ -250,7 +250,9 @@ than the prior allows), max_steps, nonfinite |
 
     def _ties(self) -> str:
         nu = float(self.tie)
-        return f"Of two equally good options {100 * nu / (2 + nu):.0f} % tie." if nu > 0 else ""
+        return (
+            f"Two equally good options tie in {100 * nu / (2 + nu):.0f} % of comparisons." if nu > 0 else ""
+        )
 
     def _enough(self) -> float:
         """Pairs from which a share of .05 that contradicts the rest for certain could be seen: each tells at most about
@@ -271,7 +273,7 @@ than the prior allows), max_steps, nonfinite |
 
     def _beyond(self, hints: bool) -> str:
         other, each = self.explanations.beyond(), self.explanations
-        # Where too many pairs contradict every reward, the verdict says so.
+        # The verdict itself says so if too many pairs contradict every reward.
         if other is None or (float(self.epsilon) == 0 and float(self.interval[0]) > 0):
             return ""
         return (
@@ -291,7 +293,7 @@ than the prior allows), max_steps, nonfinite |
     def _doubts(self, names: Sequence[str] | None) -> str:
         rows = np.asarray(self.doubted)
         rows = rows[np.abs(rows).max(axis=1, initial=0.0) > 0]
-        # Where none is left out, there is no such pair.
+        # If no pair is left out, there is no such pair.
         if not len(rows) or float(self.epsilon) == 0:
             return ""
         places = sorted({int(np.argmax(np.abs(row))) for row in rows})

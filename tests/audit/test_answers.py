@@ -57,7 +57,7 @@ def test_raters_who_see_which_text_is_better_are_understood(asked, tmp_path, rob
     kept, said = read_decisions(ask, pairs)
     for pair in sorted(set(range(60)) - same):
         assert kept[pair] == (pair < 20 or pair >= 30)
-    assert said.startswith("Of 40 pairs that were asked about 30 are answered: ")
+    assert said.startswith("Raters answered 30 of the 40 pairs to ask about: ")
     status, printed, errors = robust_rlhf("clean", path, ask, "--out", tmp_path / "cleaned.jsonl")
     assert status == 0, errors
     assert printed.startswith(f"Kept {kept.sum()} of 60 pairs.\n{said}\n")
@@ -129,7 +129,7 @@ def test_files_of_several_raters_are_put_below_each_other(asked):
     assert not kept[10:40].any()
     assert (
         said
-        == "Of 40 pairs that were asked about 40 are answered: 10 as in the file, 30 otherwise and left out."
+        == "Raters answered 40 of the 40 pairs to ask about: 10 as in the file, 30 otherwise and left out."
     )
     ask.write_bytes(once.replace("better", "Better (b\xe9st)", 1).encode("cp1252", "replace"))
     with pytest.raises(ValueError, match="has no column better: it needs pair, row and better, each once"):

@@ -81,7 +81,7 @@ class SourceAudit(NamedTuple):
                 ", …" if len(doubtful) > SHOWN else ""
             )
             found.append(
-                f"Of {len(self.raters):,} raters {len(doubtful):,} {'is' if len(doubtful) == 1 else 'are'} surely less "
+                f"{len(doubtful):,} of {len(self.raters):,} raters {'is' if len(doubtful) == 1 else 'are'} surely less "
                 f"than {NOISY} times as reliable as the others, or gave more pairs that are left out than not: {some}."
             )
         return found

@@ -91,7 +91,7 @@ def test_an_audit_by_passes_is_of_the_fit_and_its_margins():
     assert set(found.worst()[: N // 10]) == set(range(N // 10))
     assert found.sentences()[0] == model.message
     (said,) = found.sentences()[1:]
-    assert said.startswith("Of 20 raters 1 is surely less than 0.6 times as reliable")
+    assert said.startswith("1 of 20 raters is surely less than 0.6 times as reliable")
     assert said.endswith(": 3.")
 
 
