@@ -1,7 +1,7 @@
 """Corruption-robust offline RLHF in JAX: from a corrupted preference file to a policy that survives it.
 
-The front door is `fit_reward` and `robust_policy`, with the data that they take and the results that they give. All
-else lives under the namespaces below; those of the laboratory, `lab/`, are imported when they are first asked for.
+The main functions are `fit_reward` and `robust_policy`; the data that they take and the results that they give are
+here, too. Everything else is in the namespaces below; those of the laboratory, `lab/`, are imported at their first use.
 """
 
 import importlib

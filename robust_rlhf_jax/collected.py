@@ -36,7 +36,7 @@ def modules_with(package: ModuleType | str, *names: str) -> list[ModuleType]:
 
 
 def functions_of(package: ModuleType | str) -> dict[str, Callable[..., Any]]:
-    """Of each module `_name` in `package` its function `name`, by that name, in the order of `modules_of`.
+    """The function `name` of each module `_name` in `package`, by that name, in the order of `modules_of`.
 
     **Raises:** AttributeError for a module without it.
     """

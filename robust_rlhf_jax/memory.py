@@ -42,6 +42,6 @@ def give_back() -> None:
 
 
 def in_words(size: int) -> str:
-    """Such as "3.2 GB"."""
+    """A number of bytes in words, such as "3.2 GB"."""
     place = min(len(UNITS) - 1, (len(str(size)) - 1) // 3)
     return f"{size / 1000**place:.3g} {UNITS[place]}"

@@ -14,7 +14,7 @@ import jax
 from robust_rlhf_jax.compilation_cache import VARIABLE
 
 MISSING = "The engine ray needs the package ray: pip install 'robust-rlhf-jax[ray]'."
-# Of a task whose worker or node was lost. An error of ours would come again, and is not tried again.
+# Retries of a task whose worker or node was lost. An error of our own would occur again, and is not retried.
 RETRIES = 10
 # Tasks in flight for each CPU: one that runs, and the next one.
 TASKS_PER_CPU = 2

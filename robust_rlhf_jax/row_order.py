@@ -21,7 +21,7 @@ def check_rows(**given: Any) -> None:
 
 
 def has_index(values: Any) -> bool:
-    """Of pandas and the like; the `index` of a list is a method."""
+    """Whether it has the index of pandas and the like; the `index` of a list is a method."""
     return hasattr(getattr(values, "index", None), "equals")
 
 

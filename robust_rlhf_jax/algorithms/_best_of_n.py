@@ -74,7 +74,7 @@ class Reranker(Module):
     names: tuple[str, ...] = eqx.field(static=True, default=())
 
     def __repr__(self) -> str:
-        """Of how many features its rewards are."""
+        """The number of features of its rewards."""
         return f"Reranker(rewards of {counted(self.reward.theta.shape[-1], 'feature')}{some_of(self.names)})"
 
     def choose(

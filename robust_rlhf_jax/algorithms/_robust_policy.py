@@ -1,4 +1,4 @@
-"""`robust_policy`: from preferences to a policy, greedy where the data know enough and pessimistic where they don't."""
+"""`robust_policy`: from preferences to a policy, greedy if the data determine the plan, and otherwise pessimistic."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -29,19 +29,19 @@ def robust_policy(
     """A policy from preferences, some of which may be corrupt: safe whatever the coverage.
 
     `fit_reward` gives θ̂ and the pairs that no plausible explanation of the data disputes. With F the information of
-    those pairs alone, Θ = {θ: (θ − θ̂)ᵀF(θ − θ̂) ≤ c²} is what they leave possible: narrow where they cover θ, wide where
-    nobody does, where only suspects do of whom some are contradicted, and where so few pairs do that lies may be most
-    of them. c = 1.645 holds the value of one plan with 90 %. Where the data show corruption and fewer than a share ε of
-    the pairs are disputed, other lies may hide: c² = χ²₀.₉(rank) holds all of θ. Every reward that is believed by a
-    twentieth to explain the pairs belongs to Θ, too. The plan maximises min over Θ of V^π(θ) − E_ref[φ]·θ (the paper's
-    Algorithm 3 on this set, by the oracle's derivative). Where greedy
-    planning at θ̂ is guaranteed about as much, it is returned instead.
+    those pairs alone, Θ = {θ: (θ − θ̂)ᵀF(θ − θ̂) ≤ c²} is what they leave possible. It is narrow in directions that they
+    cover, and wide in directions that no pair covers, that only suspects cover of which some are contradicted, or that
+    so few pairs cover that most of them may be corrupt. c = 1.645 contains the value of one plan with probability 90 %.
+    If the data show corruption and fewer than a share ε of the pairs are disputed, other corrupt pairs may be hidden:
+    then c² = χ²₀.₉(rank), which contains the whole θ. Every reward of probability 1/20 or more belongs to Θ, too. The
+    plan maximises min over Θ of V^π(θ) − E_ref[φ]·θ (the paper's Algorithm 3 on this set, by the oracle's derivative).
+    If the greedy plan at θ̂ is guaranteed about as much, it is returned instead.
 
     **Arguments:**
 
     - `key`: for oracles that draw; `data`: `PreferenceData`.
     - `epsilon`: the largest share of corrupt pairs, in [0, ½). None: decided from the evidence; without any, the answer
-      is that of ε = 0. Lies about what nobody else shows leave none: tell ε where you fear them.
+      is that of ε = 0. False labels on what no honest pair shows leave no evidence: give ε if you fear them.
     - `oracle`: an offline planner whose value can be differentiated, or that gives subgradients; default `RLSVI()`.
     - `reference` [H, p]: E_ref[φ_h] of a policy to be no worse than (`expected_features`); default: the behaviour.
 

@@ -35,7 +35,7 @@ from .pessimism_objective import GRADIENTS, PessimismObjective, Smoothing, flat_
 from .solution import Solution
 
 ZETAS = ("explained", "calibrated", "theory")
-# Where the data have holes, the honest rows near them lie as far out as lies do, and would use up the filter's budget.
+# If the data have holes, the honest rows near them lie as far out as false ones, and would use up the filter's budget.
 # A pessimist can do without them: the filter may remove this share of the rows beyond 2ε.
 DOUBT = 0.1
 

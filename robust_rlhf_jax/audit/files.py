@@ -93,7 +93,7 @@ def _write_suspects(path: Path, audited: AuditedFile):
 
 
 def _flagged(pairs: Pairs, result: AuditResult, findings: Findings | None) -> Bool[np.ndarray, " M"]:
-    """Of the pairs that were fitted: the ⌊εN⌋ most suspicious where ε is told, else those that have an issue."""
+    """The flags of the fitted pairs: the ⌊εN⌋ most suspicious if ε is given, else those that have an issue."""
     if findings is None or result.epsilon != result.evidence:
         return result.flagged
     return np.any([issue.flag for issue in findings.issues.values()], axis=0)[pairs.fitted]

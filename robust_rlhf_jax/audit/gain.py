@@ -35,7 +35,7 @@ class Interval(NamedTuple):
 
     @property
     def percent_points(self) -> str:
-        """Such as "+0.8 points (95 % interval −0.1 to +1.7)"."""
+        """The interval in words, such as "+0.8 points (95 % interval −0.1 to +1.7)"."""
         value, low, high = (f"{100 * v:+.1f}".replace("-", "−").replace("−0.0", "+0.0") for v in self)
         return f"{value} points ({GAIN_CONFIDENCE:.0%} interval {low} to {high})".replace("%", " %")
 
@@ -159,7 +159,7 @@ def broken_features(findings: Findings) -> Bool[np.ndarray, " N"]:
 
 
 def _work(rng: np.random.Generator, findings: Findings, folds: int) -> _Work | None:
-    """None where there are fewer groups than folds."""
+    """The pairs in folds; None if there are fewer groups than folds."""
     pairs = findings.pairs.decided()
     seen = as_labelled(pairs, None, ask_table=False)
     together = None if seen.groups is None else np.asarray(seen.groups)
@@ -212,7 +212,7 @@ def _kept_in_training(findings: Findings, work: _Work, fold: int, found: _Margin
         differences=result.differences[rows], labels=result.labels[rows], lengths=result.lengths[rows],
         left_out=np.zeros(len(rows)), contention=None,
     )  # fmt: skip
-    # Without the featuriser, whose words for topics would be looked for in vain.
+    # The featuriser is left out: its words for topics are not needed here.
     pairs = dataclasses.replace(findings.pairs.decided().take(rows), featuriser=None)
     said = findings.batch.wordings
     said = None if said is None else said.take(np.flatnonzero(findings.pairs.fitted)[rows])

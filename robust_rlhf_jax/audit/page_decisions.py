@@ -89,10 +89,10 @@ def _as_answered(path: Path, entries: list[Any], pairs: Pairs) -> Decided:
 
 
 def _text(path: Path) -> str:
-    """In UTF-8, or in UTF-16 as spreadsheets save "Unicode text"."""
+    """The text of a file in UTF-8, or in UTF-16 as spreadsheets save "Unicode text"."""
     content = path.read_bytes()
     encoding = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
-    # Of an `ask.csv` that a spreadsheet saved in an encoding of its own only the answers count.
+    # Only the answers count in an `ask.csv` that a spreadsheet saved in an encoding of its own.
     asked = BETTER.encode() in content.partition(b"\n")[0].lower()
     return content.decode(encoding, errors="replace" if asked else "strict")
 

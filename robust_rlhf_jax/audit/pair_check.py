@@ -6,7 +6,7 @@ import numpy as np
 
 from robust_rlhf_jax.io import Pairs
 
-# Of 16⁸ values: two pairs have the same one by chance once in four billion. Letters alone, which no spreadsheet turns
+# There are 16⁸ values: two pairs share one by chance once in four billion. Letters alone, which no spreadsheet turns
 # into a number.
 LENGTH = 8
 LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")

@@ -1,4 +1,4 @@
-"""By what a reader of a table finds a pair in the file: its place, the file's own id, and how its texts begin."""
+"""The columns by which a reader finds a pair in the file: its place, the file's own id, and how its texts begin."""
 
 import numpy as np
 from jax.typing import ArrayLike

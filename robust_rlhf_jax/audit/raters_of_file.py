@@ -95,12 +95,12 @@ def _main_axes(x: Float[np.ndarray, "N k"]) -> Float[np.ndarray, "N r"]:
 
 
 def _chose_first(pairs: Pairs) -> Int[np.ndarray, " N"] | None:
-    """Known only in files that have both: where every chosen option stands first, a column says so, not a rater."""
+    """±1 by the place of the chosen option; None if it is the same in all pairs: the file's order, not a habit."""
     return np.where(pairs.swapped, -1, 1) if len(np.unique(pairs.swapped)) == 2 else None
 
 
 def _chose_longer(pairs: Pairs) -> list[bool | None] | None:
-    """As booleans, since 0 and 1 could be taken for such; None where both sides are of the same length."""
+    """Whether the chosen side is longer, None if both are equal: booleans, since 0 and 1 could be taken for such."""
     if pairs.texts is None:
         return None
     both = zip(pairs.texts.chosen, pairs.texts.rejected, strict=True)

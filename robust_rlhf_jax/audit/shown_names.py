@@ -41,7 +41,7 @@ def shown_names(pairs: Pairs, words: dict[str, dict[str, list[str]]] | None = No
 
 
 def _shown(words: dict[str, list[str]]) -> str:
-    """Nothing where no n-gram names the direction."""
+    """The name of a direction by its n-grams; empty if no n-gram names it."""
     more, less = (", ".join(f"“{word}”" for word in words[end]) for end in ("more", "less"))
     if more and less:
         return f"topic {more} rather than {less}"

@@ -39,19 +39,19 @@ def suspicion_scores(
 ) -> Float[Array, " N"]:
     """A number for each pair, higher where it is likelier to be corrupt; only the order means something.
 
-    By default how likely `fit_reward` finds it that a pair is corrupt: pairs that the rest contradicts come first, then
-    labels by their surprise, in crowds before alone. On clean data nothing is left out, and honest rare pairs are no
-    more suspicious than others. Of another estimator what it measures itself: the surprise −log P_θ(o|x) of the
-    label, in "filtered" times 5 for pairs that the filter removed where their labels differ from the rest's.
-    `audit.average_precision` says how good an order is where the corrupt pairs are known; `audit.audit`
-    scores pairs by fits that did not see them. Pairs whose features are not the table's (`off_table`) are corrupt for
-    certain: they come first, 1 above the largest of the others, and no fit sees them; unless they are more than
-    half. Jit- and vmap-able.
+    By default it is the probability that a pair is corrupt by `fit_reward`: pairs that the rest contradicts come first,
+    then labels by their surprise, those in crowds before single ones. On clean data nothing is left out, and honest
+    rare pairs are no more suspicious than others. Other estimators give the surprise −log P_θ(o|x) of the label;
+    "filtered" multiplies it by 5 for pairs that the filter removed, if their labels differ from the rest's.
+    `audit.average_precision` says how good an order is if the corrupt pairs are known; `audit.audit`
+    scores pairs by fits that did not see them. Pairs whose features are not the table's (`off_table`) are certainly
+    corrupt, unless they are more than half: they come first, 1 above the largest of the others, and no fit sees them.
+    Jit- and vmap-able.
 
     **Arguments:** `epsilon` in [0, ½): the largest share of corrupt pairs; None, for `fit_reward` alone: a fifth.
     `estimator`: a name in `rewards.REWARD_ESTIMATORS`; all but "fit_reward" also take `radius`, the bound on ‖θ‖₂,
     None for √(Hd). `groups` [N]: who labelled each pair, for `fit_reward` alone; None: as `Pairs` know it.
-    `ask_table`: false for the estimator's suspicion alone. `streaming`: how a `PairSource` is read: where memory does
+    `ask_table`: false for the estimator's suspicion alone. `streaming`: how a `PairSource` is read: if memory does
     not hold its pairs, by passes, and by `fit_reward` alone.
 
     **Raises:** ValueError for ε outside [0, ½) or missing where it is needed, a radius that is not positive, malformed
@@ -87,14 +87,14 @@ def flag(
 
     Pairs whose scores are equal to rounding, such as the same comparison labelled twice, go by position.
 
-    Without ε there are as many, to the nearest number, as there is evidence for, as `estimate_epsilon` counts them:
-    none on clean data.
+    Without ε the number of flags is the estimate of `estimate_epsilon`, rounded: none on clean data.
 
-    Where another explanation contradicts the believed one, and fits the data as well or within ε, it names a share 1.5ε
-    of these pairs (`rewards/alternative.py`): the flags then do no worse than chance whichever holds, if two thirds of
-    what it names are corrupt. On honest choices and under random flips there was no such explanation
-    (docs/detection.md); labels that are nearly coins may have one. By passes over a source explanations that fall far
-    behind are not followed to their end, and the other one may differ from that of memory.
+    If another explanation contradicts the believed one, and fits the data as well or within ε, it names a share 1.5ε
+    of these pairs (`rewards/alternative.py`): whichever of the two is right, the flags do no worse than chance if two
+    thirds of what the other one names are corrupt. On honest choices and under random flips there was no such
+    explanation (docs/detection.md); labels that are nearly tosses of a coin may have one. By passes over a source,
+    explanations that fall far behind are not fitted to their end, and the other explanation may differ from the one in
+    memory.
 
     **Arguments** and **Raises:** as `suspicion_scores`.
 
@@ -183,7 +183,7 @@ def _by_passes(
 
 
 def _share(found: RewardFit) -> Float[Array, ""]:
-    """Of the pairs that there is evidence against."""
+    """The share of the pairs that there is evidence against."""
     return jnp.maximum(found.epsilon, found.interval[0])
 
 

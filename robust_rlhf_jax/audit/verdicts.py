@@ -44,7 +44,7 @@ class Verdicts(NamedTuple):
         return not self == other
 
     def columns(self) -> dict[str, list]:
-        """As columns of a file."""
+        """The verdicts as columns of a file."""
         return {
             "suspicion": [six_digits(v) for v in self.suspicion],
             "keep": [bool(v) for v in self.keep],

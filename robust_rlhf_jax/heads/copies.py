@@ -14,7 +14,7 @@ from robust_rlhf_jax.sources.copies import check_copy, copy_to, whole_copy
 
 
 class Copies(NamedTuple):
-    """Where the source is written back: all of it, and what is not left out; None: nowhere."""
+    """Paths to which the whole source, and the pairs that are kept, are written back; None: nowhere."""
 
     export: Path | None = None
     clean: Path | None = None

@@ -175,7 +175,7 @@ def pairs_by_row(pairs: Pairs) -> dict[int, list[int]]:
 
 
 def _vote(cells: list):
-    """Of several pairs the mean, the more frequent word, the majority; None of no pair."""
+    """One cell for several pairs: their mean, the more frequent word, or the majority; None for no pair."""
     if len(cells) < 2:
         return cells[0] if cells else None
     if all(isinstance(cell, bool | np.bool_) for cell in cells):

@@ -91,7 +91,7 @@ def unmasked(values: Any) -> Any:
 
 
 def is_frame(values: Any) -> bool:
-    """Of pandas, Polars and the like; the columns of an Arrow table are no names."""
+    """Whether it is a frame of pandas, Polars and the like; the columns of an Arrow table are no names."""
     return hasattr(values, "columns") and hasattr(values, "to_numpy")
 
 

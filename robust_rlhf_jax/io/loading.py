@@ -170,7 +170,7 @@ def _pairs_of(file: Table, asked: Columns, kind: str, embeddings, skip_bad: floa
     swapped = strength[kept] < 0
     raters, weights, ids, groups = (None if v is None else v[kept] for v in (raters, weights, ids, groups))
     texts = None if texts is None else turned(texts.take(kept), swapped)
-    # Where all rows are kept and none is turned, numbers stay memory-mapped.
+    # If all rows are kept and none is turned, numbers stay memory-mapped.
     every = len(kept) == table.n_rows
     chosen, rejected = preferred_first(numbers if every else (numbers[0][kept], numbers[1][kept]), swapped)
     usable = set(kept.tolist())

@@ -43,7 +43,7 @@ def of_missing(pairs: Pairs, file: Table, mapped: Mapped) -> list[str]:
 
 def codes_among(values: Float[np.ndarray, " n"]) -> list[float]:
     """The codes that come again and again, and are far from all other values."""
-    # Of millions of numbers few are whole and may be codes.
+    # Few of millions of numbers are whole and may be codes.
     outside = values[(values < 0) | (values >= min(ABOVE))]
     outside = outside[outside == np.floor(outside)]
     counts = Counter(outside[np.isin(outside, (*SMALL, *BELOW, *ABOVE))].tolist())

@@ -93,7 +93,7 @@ def _check_features(pairs: Pairs) -> None:
     float_type = jax.dtypes.canonicalize_dtype(x.dtype)
     limits = jnp.finfo(float_type)
     for what, values in (("chosen_", chosen), ("rejected_", rejected), ("chosen − rejected ", x)):
-        # Of another precision than their difference, a side may not hold the limit.
+        # In another precision than the difference, a side may not hold the limit.
         with np.errstate(over="ignore"):
             wrong = np.argwhere(np.abs(values) > float(limits.max))
         if len(wrong):

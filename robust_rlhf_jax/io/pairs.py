@@ -1,4 +1,4 @@
-"""`Pairs`: which of two options was preferred, by whose word, and where a file says so."""
+"""`Pairs`: which of two options was preferred, by whom, and in which row of which file."""
 
 import dataclasses
 from collections.abc import Iterable

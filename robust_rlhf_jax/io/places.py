@@ -1,4 +1,4 @@
-"""Where an editor finds the rows of a file: in which of several files, and in which line."""
+"""The places where an editor finds the rows of a file: the file, if there are several, and the line."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def places_of(source: Source | None, n_rows: int) -> dict[str, list]:
 
 
 def _lines(source: Source, n_rows: int) -> list[int]:
-    """Nothing where they are not known."""
+    """The lines of the rows; empty if they are not known."""
     try:
         found = list(LINES[source.container](source)) if source.container in LINES else []
     except (OSError, ValueError):

@@ -93,8 +93,8 @@ class RewardHead:
             "format": FORMAT, "version": str(VERSION), "names": json.dumps(self.names),
             "featuriser": json.dumps(settings), "facts": json.dumps(self.facts),
         }  # fmt: skip
-        # Not by save_file, which puts a file of its own, that only its owner may read and nobody holds, in place of the
-        # one that whole_path made, and has errors of its own for a full disk.
+        # save_file is not used: it puts a file of its own, which only its owner may read and nobody holds, in place of
+        # the one that whole_path made, and has errors of its own for a full disk.
         path.write_bytes(save(tensors, metadata))
 
     @staticmethod

@@ -281,7 +281,7 @@ def _repeat(keys: np.ndarray) -> bool:
 
 
 def _numbers(keys: np.ndarray) -> Int[np.ndarray, " N"]:
-    """From 0, in the order in which they come."""
+    """Numbers from 0, in the order in which the values come."""
     _, first, of = np.unique(keys, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[of]
 

@@ -14,7 +14,7 @@ SCALES = np.array([0.907676, 0.57763, 0.36398])
 
 
 class ExpectedLogistic(NamedTuple):
-    """Of margins M ~ N(m, v): E log σ(M), its derivative E σ(−M) by m, and the negative of the second, E σ(M)σ(−M)."""
+    """For margins M ~ N(m, v): E log σ(M), its derivative E σ(−M) by m, and the negative of the second, E σ(M)σ(−M)."""
 
     log_likelihood: Float[Array, " n"]
     residual: Float[Array, " n"]

@@ -68,7 +68,7 @@ def _no_sums(x: Float[Array, "n d"]):
 
 
 def no_moments(x: Float[Array, "n d"]) -> RunningMoments:
-    """Of nothing: `follow` sums all rows next."""
+    """Moments of no rows yet: `follow` then sums all rows."""
     first, second = _no_sums(x)
     return RunningMoments(first, jnp.zeros((), x.dtype), first, second, jnp.asarray(jnp.inf, x.dtype))
 

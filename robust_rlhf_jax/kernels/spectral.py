@@ -134,7 +134,7 @@ def quadratic_top_bound(
         centred = form - matmul(weights, form) / total
         return matmul(y.T * (weights * centred / total), y).reshape(-1)
 
-    # Of the distribution that no rotation of the space of symmetric matrices changes.
+    # From the distribution that every rotation of the space of symmetric matrices leaves as it is.
     square = jax.random.normal(key, (d, d), y.dtype)
     found = top_by_lanczos(apply, (0.5 * (square + square.T)).reshape(-1))
     probable = found / (1.0 - lanczos_shortfall(d * (d + 1) // 2, miss))

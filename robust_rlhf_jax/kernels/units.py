@@ -11,7 +11,7 @@ from .quantile import upper_threshold, upper_thresholds
 
 # A row longer than this many typical rows keeps its direction and is shortened: no precision tells it from infinity.
 LONGEST = 1e4
-# Where all rows count alike, as in a scale, they count as if they were at most this many typical rows long.
+# If all rows count alike, as in a scale, longer ones count as if they were this many typical rows long.
 LONGEST_IN_SCALES = 10.0
 # Rows this many times as short as others differ by the rounding of float32 (6·10⁻⁸ of entries fifty times as large as
 # their differences), if `TOO_MANY` rows are so much longer: a fifth may be corrupt, unless a larger ε is told.

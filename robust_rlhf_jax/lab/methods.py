@@ -90,7 +90,7 @@ def methods() -> dict[str, Method]:
 
 
 def free_colour(taken: Sequence[str]) -> str:
-    """Of 36 hues the colour (#rrggbb) farthest from all that are taken."""
+    """The colour (#rrggbb), among 36 hues, that is farthest from all that are taken."""
     candidates = [np.round(255 * np.array(colorsys.hls_to_rgb(k / 36, 0.45, 0.8))) for k in range(36)]
     others = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in taken])
     far = max(candidates, key=lambda rgb: np.linalg.norm(others - rgb, axis=1).min())

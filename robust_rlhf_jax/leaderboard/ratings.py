@@ -18,7 +18,7 @@ from .votes import Votes
 POINTS, MIDDLE = 400 / np.log(10), 1000.0
 # Votes, so light that no rating moves by a point, that keep a model who never lost from an infinite rating.
 LIGHT = 0.01
-# Where the order of two models changes, it matters, however little accuracy is at stake.
+# A change of the order of two models matters, however little accuracy is at stake.
 ORDER_MATTERS = RobustFit(material=0.0)
 # Standard errors of a 95 % interval.
 WIDTH = 1.96
@@ -124,7 +124,7 @@ def _square(wins: Any) -> Any:
 
 
 def covariance(wins: Float[np.ndarray, "M M"], theta: Float[np.ndarray, " M"]) -> Float[np.ndarray, "M M"]:
-    """Of θ, whose mean is 0: the pseudo-inverse of the information."""
+    """The covariance of θ, whose mean is 0: the pseudo-inverse of the information."""
     return np.linalg.pinv(_derivatives(_with_light(wins), theta)[1], hermitian=True)
 
 

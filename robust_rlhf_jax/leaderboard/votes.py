@@ -34,7 +34,7 @@ THIRD = ("model_c", "model_3", "model3", "modelc")
 WINNERS = ("winner", "label", "vote", "preference", "choice", "result", "ftr", "full_time_result")
 JUDGES = ("judge", "judge_id", *RATERS, "user")
 FLAGS, TIES = ("winner_model_a", "winner_model_b"), "winner_tie"
-# Of each side; a rating may be Elo's, of the model.
+# Columns of each side's score; a rating may be Elo's, of the model.
 SCORES = (*(key for key in SCORE_KEYS if key != "rating"), "mos", "goals")
 COUNTS = ("count", "counts", "n_votes", "num_votes", "vote_count", "frequency")
 # Columns of these names may hold what a vote counts, or something else.

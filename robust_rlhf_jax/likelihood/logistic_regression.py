@@ -20,7 +20,7 @@ MAX_NEWTON_STEPS = 40
 NEWTON_LIMIT = 2000
 # A step that shrinks the gradient to less than this share earns its curvature another step.
 REUSE_BELOW = 0.3
-# Where it leaves this many rows a parameter, every STRIDE-th row gives the curvature to within √(k·STRIDE/n).
+# If this many rows a parameter remain, every STRIDE-th row gives the curvature to within √(k·STRIDE/n).
 STRIDE, SAMPLED_ROWS = 10, 100
 KEEP, SAMPLE, RENEW = range(3)
 

@@ -199,7 +199,7 @@ def _beyond(tall: _Tall, leading: _Leading) -> _Axes:
 
 
 def _from_rows(tall: Float[Array, "m r"], wide: bool) -> _Axes:
-    """From the rows themselves, whatever the singular values."""
+    """The span from the rows themselves, whatever the singular values."""
     if wide:
         left, deviations, _ = svd(tall)
         return _Axes(left[:, ::-1], deviations[::-1], jnp.asarray(True))

@@ -47,7 +47,7 @@ def numbers_of(
 
 
 def _keys(x: Float[np.ndarray, "N k"]) -> UInt64[np.ndarray, " N"]:
-    """Of each row a number of 64 bits: the same for rows that are equal up to their sign, bit by bit."""
+    """A number of 64 bits for each row, the same for rows that are equal up to their sign, bit by bit."""
     leading = np.take_along_axis(x, np.argmax(x != 0, axis=1)[:, None], axis=1)
     odd = np.random.default_rng(0).integers(1 << 64, size=x.shape[1], dtype=np.uint64) | np.uint64(1)
     keys = np.zeros(len(x), np.uint64)

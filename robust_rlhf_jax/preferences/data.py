@@ -33,8 +33,8 @@ class PreferenceData(Module):
     | `rounding` | [N, H, p] or None | what holding the reward features in float32 took from their differences |
     | `names` | static | of the p reward features; () where nobody named them |
 
-    Pairs of short segments can speak for long episodes: a `planning_horizon` takes rewards and dynamics for the same
-    at every step, and needs `stationary`.
+    Pairs of short segments can be used for long episodes: with a `planning_horizon`, rewards and dynamics are taken to
+    be the same at every step; it needs `stationary`.
     `rounding` enters `differences`, and so every decision about x: its span, its null directions, the fit. Planners and
     E_ref[φ] use the features as they are held, since a plan needs no differences: subtract a constant from a column of
     large numbers (Unix times) beforehand, which moves the returns of all policies alike.

@@ -76,8 +76,8 @@ def preferences_from_features(
     """Preference data of H = 1 from the features of the chosen and of the rejected option of each pair.
 
     o_n·x_n = chosen_n − rejected_n whatever `labels` are, so the likelihood does not depend on them. They say where the
-    chosen option stands: trajectory 1 for +1, trajectory 0 for −1. By default all are +1, so the position gives the
-    label away: pass random labels ±1 before anything that looks at x alone, such as its mean.
+    chosen option stands: trajectory 1 for +1, trajectory 0 for −1. By default all are +1, so the position reveals the
+    label: pass random labels ±1 if you use a method that looks at x alone, such as its mean.
 
     **Arguments:** `chosen`, `rejected` [N, p] numbers, columns of data frames by their names; `labels` [N] of ±1 or
     None.

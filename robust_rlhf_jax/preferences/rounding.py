@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-# Of a column's usual difference: what is below changes no figure, and the data stay as they are.
+# A loss below this share of a column's usual difference changes no figure, and the data stay as they are.
 MATTERS = 2.0**-12
 
 

@@ -19,9 +19,9 @@ def off_table(data: PreferenceData) -> Bool[Array, " N"]:
     """Pairs whose recorded φ_h is not the table's φ(s_h, a_h), in any step of either trajectory.
 
     |φ_hj − φ(s_h, a_h)_j| > 1024·ϵ·max_{s,a} |φ(s,a)_j| for some h and j, ϵ the machine's rounding: a column's unit
-    makes no difference. Both kinds of features are asked where rewards have their own. NaN, and states or actions that
-    the table does not have, are off it too. Exact where φ is known: no honest pair, and every planted feature.
-    Jit- and vmap-able.
+    makes no difference. If rewards have features of their own, both kinds are checked. Pairs with NaN, or with states
+    or actions that the table does not have, are off the table, too. If φ is known, the mask has every pair with planted
+    features and no honest pair. Jit- and vmap-able.
 
     **Raises:** TypeError for anything but `PreferenceData`; `Pairs` have no table.
 
@@ -128,8 +128,8 @@ def _without(data: PreferenceData, off: Bool[Array, " N"]) -> PreferenceData:
 def ask_table(data: PreferenceData) -> tuple[PreferenceData, Bool[Array, " N"]]:
     """The data without what the table contradicts (`leave_out`), and the mask of `off_table`.
 
-    Where more than half of the pairs are off the table nothing is replaced, and the mask says so: then it is the table
-    that is not believed. With nothing off it, the data come back bit for bit.
+    If more than half of the pairs are off the table, the table is not believed: nothing is replaced, and the mask shows
+    those pairs. If no pair is off the table, the data are returned bit for bit.
 
     **Raises:** TypeError as `off_table`.
 

@@ -10,7 +10,7 @@ from .kinds import CERTAINTY
 
 
 class Weights(NamedTuple):
-    """Of each of k features: the weight `own` [K, k] of each of K raters and its `error` [K, k], normal given the
+    """For each of k features, the weight `own` [K, k] of each of K raters and its `error` [K, k], normal given the
     rater's labels; the crowd's `mean` [k], and the `spread` [k] of the weights of its members.
     """
 

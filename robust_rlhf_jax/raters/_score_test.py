@@ -139,7 +139,7 @@ def without_each(scores: Scores, t: Float[Array, " r"]) -> Float[Array, "K r"]:
     """t [K, r] of the fits to all raters but one: t − (F − F_k)⁻¹S_k, a Newton step each."""
     score, known = scores
     total = _total(known)
-    # Where one rater alone knows a direction, the others have no opinion: t is left as it is there.
+    # If one rater alone knows a direction, the others say nothing of it: t is left as it is there.
     rest = jax.vmap(lambda f: cholesky(total - f + UNKNOWN * total))(known)
     return t - jax.vmap(lambda factor, s: cholesky_solve(factor, s[:, None])[:, 0])(rest, score)
 

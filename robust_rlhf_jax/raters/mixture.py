@@ -262,7 +262,7 @@ class _Model(NamedTuple):
         return _Climb(point, point, near, value, jnp.full(2, jnp.inf, value.dtype))
 
     def climbed(self, start: _Climb) -> _Climb:
-        """Where EM gains no more, after `CYCLES`, or before a cycle that ends in what is not finite."""
+        """The point where EM gains no more, after `CYCLES`, or before a cycle that ends in what is not finite."""
 
         def round_of(state, _):
             point, near, _ = state

@@ -29,7 +29,7 @@ class Crowd(NamedTuple):
 
 
 class Tastes(NamedTuple):
-    """Of each of K raters: the normal density N(`t` [K, r], `covariance` [K, r, r]) nearest to that of the taste given
+    """For each of K raters, the normal density N(`t` [K, r], `covariance` [K, r, r]) nearest to that of the taste given
     the labels, and log `evidence` [K] of the labels under the crowd; `variance` [N] of the margin of each pair.
     """
 

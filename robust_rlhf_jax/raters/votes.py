@@ -33,7 +33,7 @@ NODES = 5
 
 
 class RaterVotes(NamedTuple):
-    """Of each rater [K], and of the crowd last [K + 1]: posterior `mean` and `covariance` of (a, b), reliability and
+    """For each rater [K], and the crowd last [K + 1]: posterior `mean` and `covariance` of (a, b), reliability and
     log ν; `names`; `reward`: the crowd's, fitted without looking at raters.
 
     **Example:**
@@ -182,7 +182,7 @@ def _posterior(
     narrow = jnp.any(jnp.diagonal(covariance, axis1=1, axis2=2) < (0.5 * steps) ** 2, axis=1)
     mean = jnp.where(narrow[:, None], fine_mean, mean)
     covariance = jnp.where(narrow[:, None, None], fine_covariance, covariance)
-    # Not quite nothing, so that a factor of it exists.
+    # Above 0, so that a factor of it exists.
     covariance = covariance + 1e-6 * jnp.eye(2, dtype=mean.dtype)
     of_crowd = crowd.mean[None], jnp.diag(crowd.spread**2)[None]
     return jnp.concatenate([mean, of_crowd[0]]), jnp.concatenate([covariance, of_crowd[1]])
@@ -202,7 +202,7 @@ def _crowd_of(
         return _Crowd(middle, jnp.maximum(jnp.sqrt(jnp.maximum(variance, 0.0)), LEAST_SPREAD))
 
     share = jnp.clip(tied, 1e-4, 1.0 - 1e-4)
-    # Of even pairs ν/(2 + ν) tie.
+    # Among even pairs the share ν/(2 + ν) ties.
     start = jnp.clip(jnp.log(2.0 * share / (1.0 - share)), b[0], b[-1])
     first = _Crowd(jnp.stack([jnp.ones_like(start), start]), jnp.full(2, FIRST_SPREAD, a.dtype))
     return jax.lax.fori_loop(0, ROUNDS, round_of, first)

@@ -72,7 +72,7 @@ def best_of_n_command(
 def behind(
     promised: Float[ArrayLike, "M n"], reference: Float[np.ndarray, "M n"], index: Int[np.ndarray, " M"]
 ) -> int:
-    """In how many sets another answer promises more, beyond rounding, than the one at `index`."""
+    """The number of sets in which another answer promises more, beyond rounding, than the one at `index`."""
     there = np.where(np.isfinite(reference), promised, -np.inf)
     chosen = there[np.arange(len(index)), index]
     return int(np.sum(~np.isclose(chosen, there.max(axis=1), rtol=1e-5, atol=1e-6)))
@@ -87,7 +87,7 @@ def read_answers(path: Path) -> Answers:
 
 
 def answers_of(table: Table) -> Answers:
-    """As `read_answers`, of what was read."""
+    """What `read_answers` gives, from a table that was read."""
     path = table.path
     missing = [name for name in COLUMNS if name not in table.names]
     if missing:

@@ -1,4 +1,4 @@
-"""An alternative explanation: it contradicts the believed one, and fits the data, too."""
+"""An alternative explanation, which contradicts the believed one and also fits the data."""
 
 from typing import NamedTuple
 

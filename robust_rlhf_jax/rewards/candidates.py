@@ -123,7 +123,7 @@ class _Settling(NamedTuple):
         return (self.given.kind == UNSURE) & (self.given.of_plain > 0)
 
     def from_fit(self, start: Fit) -> tuple[Explanation, Explanation]:
-        """As proposed, and once settled: one loop, so that a refit is compiled once."""
+        """Refits as proposed, then until settled, in one loop, so that a refit is compiled once."""
         weights, no = self.given.weights, jnp.asarray(False)
         nobody = Explanation(start, self.pairs.margins(start.t), weights, unjudged(self.cells, weights.dtype))
         first = _State(nobody, nobody, nobody, no, jnp.zeros((), jnp.int32), no)
@@ -158,7 +158,7 @@ class _Settling(NamedTuple):
         return _State(now, best, proposed, state.settling | over, again, over & state.settling)
 
     def _weights(self, state: _State, blank: Bool[Array, ""]) -> Float[Array, " N"]:
-        """Of the next refit: as the proposal chooses them, or what the last explanation leaves honest."""
+        """The weights of the next refit: as the proposal chooses them, or what the last explanation leaves honest."""
         last = state.now
         hold = blank | state.settling | (self.given.kind == HOLD)
         weights = jax.lax.cond(hold, lambda _: last.weights, self._reweighted, last.margins)

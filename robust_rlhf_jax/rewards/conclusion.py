@@ -54,7 +54,7 @@ def conclude(
     beliefs = _believed(seen, decision, epsilon, config)
     stands = standing(beliefs.probability, decision.apart < config.plausible)
     interval = interval_of(judged, decision, beliefs.share, epsilon, seen.overdispersion, seen.rank, config)
-    # What nothing contradicts is not certain to be corrupt.
+    # A pair that nothing contradicts is not certainly corrupt.
     interval = interval.at[0].set(jnp.where(predicted, 0.0, interval[0]))
     none = (epsilon == 0) | predicted
     of_given = judged.n_informative / seen.given
@@ -112,8 +112,8 @@ def _believed(seen: Evidence, decision: Decision, epsilon: Float[Array, ""], con
     """The plain fit on all pairs; or the mean of the explanations, or of those that hardly differ from one of them:
     whichever is nearest to what is believed.
 
-    Near: Σ KL(chance of a label ‖ σ(θᵀx)) over the pairs as far as they are left honest, each θ at its best length. Of
-    two contending rewards the mean alone may be neither: the surer one, believed at 1 to 4, outweighs the other in it.
+    Near: Σ KL(chance of a label ‖ σ(θᵀx)) over the pairs as far as they are left honest, each θ at its best length. The
+    mean of two contending rewards may be near neither: the surer one outweighs the other even if believed at 1 to 4.
     """
     judged, lengths = seen.judged, seen.lengths
     only_plain = jnp.zeros_like(decision.weights).at[0].set(1.0)
@@ -121,10 +121,10 @@ def _believed(seen: Evidence, decision: Decision, epsilon: Float[Array, ""], con
     lies = jnp.where(decision.corrupt, 1.0, 0.0) * matmul(probability, judged.lies)
     alike = jnp.where(decision.apart < config.plausible, probability, 0.0)
     mixed = jnp.concatenate([probability[None], alike / positive_or_one(jnp.sum(alike, axis=1))[:, None]])
-    # As many corrupt pairs as were found may be there unseen, up to ε in all.
+    # As many corrupt pairs as were found may be undetected, up to ε in all.
     noise = jnp.minimum(0.5 * epsilon, matmul(probability, judged.needed))
     chance = matmul(probability, noisy_chances(judged.margins, judged.noise, noise))
-    # A row counts as if it were of middling length at most: one that lies absurdly far out must not shrink θ.
+    # A row counts as if its length were the median at most: one absurdly far out must not shrink θ.
     bounded = jnp.minimum(1.0, median_of_positive(lengths) / positive_or_one(lengths)) ** 2
     t = _nearest(mixed, judged, chance, (1.0 - lies) * bounded)
     plausible = decision.weights > config.plausible
@@ -157,7 +157,7 @@ def _without_corruption(seen: Evidence, decision: Decision) -> tuple[Float[Array
 def _nearest(
     mixed: Float[Array, "M E"], judged: Judged, chance: Float[Array, " N"], weights: Float[Array, " N"]
 ) -> Float[Array, " r"]:
-    """Of M mixtures of explanations, rows of zeros left out, the nearest to the chances of the labels at its length."""
+    """The nearest to the labels' chances, at its length, of M mixtures of explanations; rows of 0 are left out."""
 
     def at_best_length(mix):
         margins = matmul(mix, judged.margins)

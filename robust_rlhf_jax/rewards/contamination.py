@@ -16,7 +16,7 @@ from .coordinates import UnitFreePairs, count_of
 
 # Steps of the rates' fixed point, which starts at the excess of contradictions.
 STEPS = 3
-# Rates stay below 1: at 1, a single honest surprise in a cell of lies would be impossible.
+# Rates stay below 1: at 1, a single honest label in a cell of corrupt ones would be impossible.
 SUREST = 1.0 - 1e-4
 
 
@@ -104,10 +104,10 @@ def contaminated(
 ) -> Contaminated:
     """P(label agrees with the margin) = (1 − π_c)σ(|m|), else (1 − π_c)σ(−|m|) + π_c, at the best rates π_c.
 
-    A corrupt label is one that contradicts the reward, whatever honest people would do; in cell c, of pairs alike in
-    length and |margin|, a share π_c is. A cell's rate costs ½ log N (the Bayesian information criterion) and is 0 where
-    it does not gain that. So a crowd of contradictions in one place is a cheap accusation, and as many that are
-    scattered over honest pairs are an expensive one. Nothing is presumed about the law of the pairs.
+    A corrupt label always contradicts the reward. In cell c, which has pairs of similar length and |margin|, a share
+    π_c of the labels is corrupt. The rate of a cell costs ½ log N (the Bayesian information criterion) and is 0 if it
+    gains less. It is therefore cheap to call a crowd of contradictions in one place corrupt, and expensive to call as
+    many corrupt that are scattered over honest pairs. Nothing is presumed about the distribution of the pairs.
 
     Labels that are `overdispersion` times as alike as independent ones gain that many times as much by chance: the
     price rises as much, and is ½ log N nats of the quasi-likelihood, which is the likelihood divided by it.

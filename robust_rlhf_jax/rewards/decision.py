@@ -206,7 +206,7 @@ def _evidence(
 
 
 class Standing(NamedTuple):
-    """Of explanations that hardly differ, taken as one: the `likeliest` row, and `belief` [E] in each of them; in rows
+    """Explanations that hardly differ are taken as one: the `likeliest` row, and `belief` [E] in each of them; in rows
     that differ from the likeliest one, without what is already counted for it.
     """
 

@@ -44,9 +44,9 @@ def doubted_directions(
     t: Float[Array, " r"],
     covered: float,
 ) -> Float[Array, "r r"]:
-    """Unit directions of t as rows, 0 where not doubted: those that only the suspects of `proposal` cover, where the
-    rest contradicts suspects that carry much of the information (`weights` 0). No pair contradicts or confirms the
-    other suspects.
+    """Unit directions of t as rows, 0 where not doubted: those that only the suspects of `proposal` cover, if the rest
+    contradicts suspects that carry much of the information (`weights` 0). Nothing contradicts or confirms the other
+    suspects.
 
     Suspects alone cover a direction if the other pairs know less than the share `covered` of what all know of it; it is
     doubted if those that are contradicted know at least that share.

@@ -71,16 +71,16 @@ def estimate_epsilon(
     """The share of corrupt pairs that `fit_reward` finds without ε, with an interval.
 
     - `estimate`: the share of pairs that the rest contradicts, and at least `lower`.
-    - `lower`: what every explanation of the data needs, beyond what honest people's choices seem to need.
-    - `upper`: without evidence what could hide: pairs that a plausible explanation would leave out, and labels flipped
-      at random, which are to first order a higher temperature and show in pairs with large margins alone. Where a
-      reward predicts every label, only pairs beyond twice as many as the features exclude any; without such pairs
-      it is a fifth of the pairs (`CEILING`). With evidence it is a fifth, too: there may be more corrupted pairs than
-      those found.
+    - `lower`: what every explanation of the data needs, less what honest people's choices seem to need.
+    - `upper`: without evidence, the share that may be hidden: pairs that a plausible explanation would leave out, and
+      labels flipped at random, which act to first order as a higher temperature and show only in pairs with large
+      margins. If a reward predicts every label, only pairs beyond twice the number of features exclude flips; without
+      such pairs `upper` is a fifth of the pairs (`CEILING`). With evidence it is a fifth, too, since there may be more
+      corrupted pairs than those found.
 
     The interval held the truth in more than nine of ten cases on three sets of real choices, clean and attacked at ε of
     .05, .1 and .2 (docs/unknown_epsilon.md). It presumes a linear reward and that no more than a fifth of the pairs is
-    corrupt: no interval holds corrupt pairs that follow another reward consistently, or decide the fit.
+    corrupt: no interval covers corrupt pairs that follow another reward consistently, or decide the fit.
 
     **Arguments:** `groups` [N]: who labelled each pair, or None; `streaming`: how a `PairSource` is read, as of
     `fit_reward`.

@@ -36,13 +36,13 @@ def fit_reward(
 ) -> RewardModel:
     """A linear reward from preferences, some of which may be corrupt.
 
-    Without evidence of corruption it is maximum likelihood on all pairs, with a weak prior whose strength the pairs
-    choose. ε is a ceiling, not a quota: a pair is left out only as far as the rest contradicts it. Where several
-    rewards explain the pairs, each counts as far as it is believed (`RewardModel.explanations`). Pairs whose recorded
-    features differ from the table are left out for certain (`off_table`). Pairs whose options are equal say nothing:
-    the reward is as if they were absent, and the εN corrupt pairs may all be among the others, up to a fifth of those.
-    Nothing depends on the features' units, nor on which option of a pair stands first. θ is fitted to the decided
-    pairs; ties say how often options tie (`RewardModel.outcome_probabilities`), and nobody doubts one.
+    Without evidence of corruption it is maximum likelihood on all pairs, with a weak prior whose strength is chosen by
+    the evidence. ε is a ceiling, not a quota: a pair is left out only as far as the rest contradicts it. If several
+    rewards explain the pairs, each counts by its probability (`RewardModel.explanations`). Pairs whose recorded
+    features differ from the table are always left out (`off_table`). Pairs whose options are equal say nothing:
+    the reward is as if they were absent, and all εN corrupt pairs may be among the others, up to a fifth of those.
+    The result depends neither on the features' units nor on which option of a pair stands first. θ is fitted to the
+    decided pairs; ties say how often options tie (`RewardModel.outcome_probabilities`), and are never doubted.
 
     **Arguments:**
 
@@ -51,15 +51,15 @@ def fit_reward(
     - `epsilon`: the largest share of the pairs that may be corrupt, in [0, ½); None: decided from the evidence, up to a
       fifth of the pairs; 0: plain maximum likelihood.
     - `groups` [N]: who labelled each pair (any values); labels of one group are dependent, and so are
-      copies of one answer. None: the groups that `Pairs` know, else independent pairs. Where `Pairs` compare the same
-      two options again and again, those labels are dependent as far as the features miss what is preferred.
+      copies of one answer. None: the groups of the `Pairs`, else independent pairs. If `Pairs` compare the same
+      two options again and again, those labels are dependent as far as features miss a quality of the options.
     - `config`: every constant that decides, `RobustFit()` by default.
     - `streaming`: how a `PairSource` is read: memory, checkpoint, progress (`rewards.Streaming`).
 
     **Returns:** `RewardModel`; `model.message` says what was found.
 
     **Raises:** ValueError for ε outside [0, ½), malformed or non-finite data, labels other than ±1, `groups` of
-    another length, ties alone, or `streaming` of what is in memory.
+    another length, ties alone, or `streaming` for data in memory.
 
     **Source:** candidates by the paper's Algorithm 2 and filters; judged by a mixture with concomitant
     variables, weighed by pseudo-BMA+ (`rewards/decision.py`). Measured in docs/do_no_harm.md.

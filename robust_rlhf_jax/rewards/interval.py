@@ -1,4 +1,4 @@
-"""What share of the pairs is corrupt: certain, and possible."""
+"""The share of the pairs that is certainly corrupt, and the share that may be."""
 
 import jax
 import jax.numpy as jnp
@@ -24,15 +24,15 @@ def interval_of(
 ) -> Float[Array, "2"]:
     """[lower, upper]; `rank`: r, the dimension of what the pairs speak about.
 
-    - lower: where there is evidence of corruption, what the explanation that is plausible whatever ε and needs least
-      needs, less what honest people's choices seem to need.
-    - upper: without evidence the largest of what a plausible explanation needs and `most_flips`, up to the ceiling ε;
-      with evidence the ceiling: pairs that were found do not exclude others.
-    - Some reward predicts 2r labels, whatever they say, as often as not (Cover 1965): where one predicts all n labels,
-      only n − 2r of them exclude flips, and the upper end is the ceiling if there are no more than 2r.
+    - lower: with evidence of corruption, the least share that an explanation needs which is plausible whatever ε, less
+      the share that honest people's choices seem to need.
+    - upper: without evidence, the larger of `most_flips` and the share that a plausible explanation needs, up to the
+      ceiling ε; with evidence the ceiling, since there may be more corrupt pairs than those found.
+    - For 2r labels, whatever they say, some reward predicts all of them in half of the cases (Cover 1965): if a reward
+      predicts all n labels, only n − 2r of them exclude flips, and the upper end is the ceiling if n ≤ 2r.
 
     The interval presumes that the share is at most ε, and Bradley–Terry with a linear reward: corrupt pairs that follow
-    another reward as honest people would leave no trace, and no interval holds them.
+    another reward as honest people would leave no trace, and no interval covers them.
     """
     ahead = jnp.max(jnp.where(decision.free > 0, decision.evidence, -jnp.inf))
     evidence = decision.corrupt | (ahead > config.certainty + config.nonlinearity * judged.n_informative)

@@ -32,7 +32,7 @@ class Comparisons(NamedTuple):
     informative: Float[Array, " N"]
 
     def sums(self, values: Float[Array, " N"]) -> Float[Array, " N"]:
-        """Of each comparison."""
+        """The sum of the values of each comparison."""
         return jax.ops.segment_sum(self.informative * values, self.number, len(values))
 
     def alike(self, values: Float[Array, " N"]) -> Float[Array, " N"]:
@@ -91,7 +91,7 @@ def honest_likeness(
     """`likeness` without corruption, in nats more than the likeliest factor of `SCALES` has with independent labels.
 
     The factor is the likeliest one if some comparisons are odd. A factor that is chosen without odd comparisons makes
-    the margins too short where a crowd contradicts the reward, and then the labels of all other comparisons look alike.
+    the margins too short if a crowd contradicts the reward, and the labels of all other comparisons then look alike.
     """
 
     def explained(factor):

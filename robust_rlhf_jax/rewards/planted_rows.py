@@ -24,8 +24,9 @@ def excess_surprise(theta: Float[Array, " k"], x: Float[Array, "n k"], labels: F
 def removal_is_telling(excess: Float[Array, " n"], survivors: Float[Array, " n"]) -> Bool[Array, ""]:
     """Whether `excess` [n] of the removed mass 1 − `survivors` differs in mean from that of the rest.
 
-    Honest rows that lie far out are as surprising as others are, whatever share of the labels is wrong. Planted rows
-    are more so (lies), or less (θ was pulled towards them). Too few removed rows to compare: the filter is believed.
+    Honest rows far out are as surprising as others, whatever share of the labels is wrong. Planted rows are more
+    surprising (false labels), or less (they pulled θ towards them). If too few rows are removed to compare, the filter
+    is believed.
     """
     removed = 1.0 - survivors
 

@@ -43,7 +43,7 @@ class Fit(NamedTuple):
 
 
 def first_fit(pairs: UnitFreePairs) -> Fit:
-    """Where every fit begins: t = 0, the expected strength, and the curvature of labels of which nothing is known."""
+    """The start of every fit: t = 0, the expected strength, and the curvature of labels of which nothing is known."""
     r, dtype = pairs.rows.shape[1], pairs.rows.dtype
     strength = expected_strength(pairs)
     factor = strength * pairs.penalty if pairs.wide else 0.5 * jnp.eye(r, dtype=dtype)
@@ -74,7 +74,7 @@ def refit(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit, config: 
 
 
 def _refit_of_wide(pairs: UnitFreePairs, weights: Float[Array, " N"], last: Fit, config: RobustFit) -> Fit:
-    """By products with the rows alone, for which a refit is expensive: λ takes a step of Newton's method, t follows."""
+    """A refit by products with the rows alone, which is expensive: λ takes a step of Newton's method, t follows."""
     precision = last.strength * pairs.penalty
     found = maximise_by_looks(pairs.rows, weights, last.t, precision)
     share = prior_share(curvature_of(pairs, weights, found.margins, precision), found.t)
@@ -156,9 +156,9 @@ def _optimism_of_wide(
     margins: Float[Array, " N"],
     prior: Float[Array, "N N"] | None,
 ) -> Float[Array, ""]:
-    """By leverages from draws where rows are many; less the bias that their noise brings, by Quenouille's jackknife.
+    """`optimism` by random draws of the leverages if rows are many, less the bias of their noise by the jackknife.
 
-    Where rows are few, leverages are large and the draws too coarse, and a factor costs little: of the curvature, or
+    If rows are few, leverages are large, draws are too coarse, and a factor costs little: a factor of the curvature, or
     of the margins' covariance if that is given.
     """
     curvature = curvature_of(pairs, weights, margins, fit.factor)
@@ -202,7 +202,7 @@ def secant_information(
 ) -> Float[Array, "r r"]:
     """Σ_n w_n tanh(m_n/2)/(2m_n) y_n y_nᵀ: the curvature of the likelihood as far as the way from m_n to 0.
 
-    P(1 − P), its curvature at m_n, says that labels of which the fit is sure know nothing: they know that m_n is large.
+    P(1 − P), its curvature at m_n, is 0 for labels of which the fit is sure, although they show that m_n is large.
     Source: the quadratic bound of Jaakkola & Jordan 2000.
     """
     return weighted_gram(pairs.rows, weights * secant_curvature(margins))

@@ -37,18 +37,18 @@ def secured(
     *,
     believe_disputes: bool = False,
 ) -> Secured:
-    """What the undisputed pairs tell of θ whichever share ε of the pairs is corrupt: their secant information, 0 along
-    the directions that hardly more pairs show than may still be corrupt (`scarce_directions`) and along the doubted; θ̂
-    with 0 along both.
+    """What the undisputed pairs tell of θ whichever share ε of the pairs is corrupt: their secant information, set to 0
+    along doubted directions and along those that hardly more pairs show than may still be corrupt
+    (`scarce_directions`); θ̂ with 0 along both.
 
     If all pairs that show a direction are corrupted alike, no pair contradicts them: only their number says whether
-    they could all be corrupted. Scarce directions are known more sharply than doubted ones: of the doubted, only what
-    lies mostly outside of the scarce counts.
+    they could all be corrupted. Scarce directions are known more precisely than doubted ones: a doubted direction
+    counts only if it lies mostly outside of their span.
 
-    `believe_disputes`: whether disputed pairs show nothing and are among the εN. Of the others only the rest may then
-    be corrupt, which is wrong where honest pairs are disputed. A direction that clearly more than εN undisputed pairs
-    show is not doubted, since they cannot all be corrupted. Without it disputed rows that were planted far out turn the
-    coordinates towards themselves, and other directions are taken for theirs.
+    `believe_disputes`: whether disputed pairs show nothing and are among the εN. Then only the rest of the εN may be
+    among the others, which is wrong if honest pairs are disputed. A direction that clearly more than εN undisputed
+    pairs show is not doubted, since they cannot all be corrupted. Without `believe_disputes`, disputed rows that were
+    planted far out turn the coordinates towards themselves, and other directions are taken for theirs.
 
     Pairs of equal options show nothing: all εN may be among the others (`among_informative`).
     """
@@ -111,10 +111,10 @@ def _basis(directions: Float[Array, "m r"]) -> Float[Array, "r r"]:
 
 
 def decisive(share: Float[Array, ""], config: RobustFit) -> Float[Array, ""]:
-    """How much of what is said of a direction must lie with a `share` ε of the pairs: it rises with ε.
+    """The share of the information on a direction that a `share` ε of the pairs must hold to decide it; rises with ε.
 
-    Lies need not hold all of it. Where four lies stand beside one honest pair, a margin explains them all: labels
-    that agree in four cases of five contradict nobody.
+    Corrupt pairs need not hold all of it: if there are four of them beside one honest pair, one margin explains all
+    five, since labels that agree in four cases of five contradict no reward.
     """
     return jnp.minimum(config.decisive + config.decisive_rise * share, config.decisive_most)
 

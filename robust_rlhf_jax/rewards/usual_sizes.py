@@ -16,7 +16,7 @@ from .coordinates import WIDE
 
 # Up to 2^LEAST pairs there is one size for each multiple of 2^(LEAST − PER_OCTAVE).
 LEAST = 8
-# From one power of two to the next there are 2^PER_OCTAVE sizes: at most a quarter of the rows is filled up.
+# There are 2^PER_OCTAVE sizes from one power of two to the next: at most a quarter of the rows is filled up.
 PER_OCTAVE = 2
 # A fit of more pairs takes longer than its compilation, and a copy of them much memory.
 MOST = 1 << 17

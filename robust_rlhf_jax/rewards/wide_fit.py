@@ -75,7 +75,7 @@ class _Objective(NamedTuple):
         return jnp.sum(jnp.where((self.precision > 0) | (gradient == 0), by_prior, jnp.inf))
 
     def step(self, diagonal: Float[Array, " r"], s: _State) -> _State:
-        """By L-BFGS, from the `diagonal` of a curvature."""
+        """A step of L-BFGS, which begins with the `diagonal` of a curvature."""
         dtype, eps = self.rows.dtype, jnp.finfo(self.rows.dtype).eps
         move = _direction(s.memory, diagonal, s.gradient)
         t = s.t + s.scale * move
@@ -142,7 +142,7 @@ def _hidden(t: Float[Array, " r"], diagonal: Float[Array, " r"]) -> Float[Array,
 
 
 def _remember(memory: _Memory, step: Float[Array, " r"], fall: Float[Array, " r"]) -> _Memory:
-    """With the newest pair last; one along which the gradient does not fall beyond rounding is not used."""
+    """The memory with the newest pair last; a pair along which the gradient falls by no more than rounding is out."""
     product = matmul(step, fall)
     falls = product > jnp.finfo(step.dtype).eps * jnp.linalg.norm(step) * jnp.linalg.norm(fall)
     inverse = jnp.where(falls, 1.0 / positive_or_one(product), 0.0)

@@ -14,7 +14,7 @@ from .protocol import PairSource
 from .shard_copies import copy_shards, provenance
 from .shards import BESIDE, ShardSource
 
-# Beside shards, what is not the source's own.
+# Files beside shards that are not the source's own.
 FREE = ("ids", "weights", "suspicion")
 # Reports (pairs written or passed over, pairs in all).
 Told = Callable[[int, int], None]

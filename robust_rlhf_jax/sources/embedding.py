@@ -209,7 +209,7 @@ def _settings_of(made: Featuriser) -> dict[str, Any]:
 
 
 def _fingerprint(path: Path) -> str:
-    """Of a file, or of all files of a folder or a pattern."""
+    """The fingerprint of a file, or of all files of a folder or a pattern."""
     found = [Path(name) for name in glob.glob(str(path), recursive=True)]
     files = sorted(path.rglob("*")) if path.is_dir() else [path] if path.is_file() else sorted(found)
     return fingerprint_of(*(file for file in files if file.is_file()))

@@ -9,7 +9,7 @@ KEPT = (np.float16, np.float32, np.float64)
 
 
 def block_type(stored: np.dtype, what: str) -> np.dtype:
-    """In what type blocks of numbers that are `stored` so come.
+    """The type of the blocks of numbers that are `stored` in this type.
 
     NumPy writes bfloat16 as two bytes without a meaning, `|V2`, and is taken at that.
 

@@ -62,7 +62,7 @@ class ParquetSource(Shown):
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """In the order in which they are read."""
+        """The files in the order in which they are read."""
         return tuple(self._files)
 
     def blocks(self, rows: int) -> Iterator[Float[np.ndarray, "m k"]]:

@@ -17,7 +17,7 @@ from .paths import Paths, files_of, row_of, within
 from .side_names import both_sides, one_side
 
 SUFFIXES = (".npy",)
-# Of these, groups, labels and raters are read.
+# Groups, labels and raters among these are read.
 BESIDE = ("groups", "labels", "raters", "ids", "rows", "weights", "suspicion")
 # What made the features of texts, as a reward head of θ = 0, so that a head fitted to the shards scores texts.
 FEATURES = "featuriser.safetensors"

@@ -15,7 +15,7 @@ NUMBERS = 1 << 20
 
 
 class Look(NamedTuple):
-    """Of each pair [N]: whether its difference is `empty`, all zero; `repeats` an earlier one, not empty; and whether
+    """For each pair [N]: whether its difference is `empty`, all zero; `repeats` an earlier one, not empty; and whether
     its `opposite` is in the source as well: the same two options with the other label.
     """
 

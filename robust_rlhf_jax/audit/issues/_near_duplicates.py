@@ -67,7 +67,7 @@ def _near_texts(said: Wordings):
 
 
 def _near_rows(pairs: Pairs):
-    """Of features without texts, by signs of projections."""
+    """Candidates by features, for pairs without texts: by signs of projections."""
     chosen, rejected = (np.asarray(side, np.float32) for side in (pairs.chosen, pairs.rejected))
     centre, p = np.median(chosen, axis=0), chosen.shape[1]
     planes = np.random.default_rng(0).normal(size=(p, TABLES * BITS)).astype(np.float32)

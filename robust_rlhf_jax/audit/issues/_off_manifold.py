@@ -63,7 +63,7 @@ def _side_distances(chosen: Float[np.ndarray, "N p"], rejected: Float[np.ndarray
 
 
 def _distance(y: Float[np.ndarray, "N p"]):
-    """Of each row from 0, in the metric of the nearer half."""
+    """The distance of each row from 0, in the metric of the nearer half."""
     scaled = y / np.array([_typical_entry(column) for column in y.T])
     p = scaled.shape[1]
     found = np.sqrt(np.mean(np.minimum(scaled**2, 1e200), axis=1))

@@ -33,7 +33,7 @@ class Rater(NamedTuple):
     flagged: bool = False
 
 
-# Of pairs that name no rater.
+# The score of pairs that name no rater.
 UNNAMED = Rater("", 0, 0.5, 0.5, 1.0, np.inf, 0.0)
 
 

@@ -101,7 +101,7 @@ class Issue(ComparedByFields):
         return self.flag if self.drop is None else self.drop
 
     def __getstate__(self) -> dict[str, Any]:
-        """With the sentences on flagged pairs in place of the function: pickle takes no local one."""
+        """The state with sentences on flagged pairs in place of the function, since pickle takes no local function."""
         told = {int(row): self.explain(int(row)) for row in np.flatnonzero(self.flag)}
         return {**self.__dict__, "explain": told.__getitem__}
 
@@ -125,10 +125,10 @@ class IssueType(Protocol):
 
 
 def as_chance(probability: float) -> str:
-    """Such as "97.3%", at most "more than 99.9%"."""
+    """A chance in words, such as "97.3%", at most "more than 99.9%"."""
     return f"{probability:.1%}" if probability < SURE else f"more than {SURE:.1%}"
 
 
 def counted(count: int, of: int, what: str) -> str:
-    """Such as "12 of 3,000 pairs (0.4 %) have identical sides."."""
+    """A count in words, such as "12 of 3,000 pairs (0.4 %) have identical sides."."""
     return f"{count:,} of {of:,} pairs ({count / max(of, 1):.1%}) {what}."

@@ -85,7 +85,7 @@ class Wordings:
 
 
 def plain(text: str) -> str:
-    """Without case, and with single spaces."""
+    """The text without case and with single spaces."""
     return " ".join(text.casefold().split())
 
 

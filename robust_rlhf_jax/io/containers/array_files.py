@@ -70,7 +70,7 @@ def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list
 
 
 def _write_rows(path: Path, parts: list[np.ndarray], rows: np.ndarray) -> None:
-    """By blocks through a file, not a map: a full disk is then an error and not a signal."""
+    """Write by blocks through a file, not a map, so that a full disk is an error and not a signal."""
     header = {
         "descr": np.lib.format.dtype_to_descr(parts[0].dtype),
         "fortran_order": False,
@@ -88,7 +88,7 @@ def _write_rows(path: Path, parts: list[np.ndarray], rows: np.ndarray) -> None:
 
 
 def nonfinite_cells(sides: Iterable[np.ndarray], names: Iterable[str]) -> list[BadCell]:
-    """In each row of each side the first entry that is not finite; `names`: what to call the sides."""
+    """The first entry that is not finite, in each row of each side; `names`: what to call the sides."""
     found = []
     for side, name in zip(sides, names, strict=True):
         for start in range(0, len(side), BLOCK):

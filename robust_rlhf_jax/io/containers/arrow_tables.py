@@ -55,7 +55,7 @@ def _plain(column: Any, words: list[str] | None):
 
 
 def class_names(metadata: dict[bytes, bytes] | None) -> dict[str, list[str]]:
-    """Of columns that hold numbers for names (`datasets.ClassLabel`): the names."""
+    """The names that the numbers of a column stand for (`datasets.ClassLabel`)."""
     found = _features(metadata)
     return {
         name: [str(word) for word in feature["names"]]

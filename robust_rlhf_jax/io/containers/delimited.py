@@ -139,7 +139,7 @@ def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list
 
 
 def lines(source: Source) -> Iterator[int]:
-    """Of each row the line of the file in which it begins, from 1."""
+    """The line of the file, from 1, in which each row begins."""
     return itertools.islice((line for _, _, line in _spelled(source)), 1, None)
 
 

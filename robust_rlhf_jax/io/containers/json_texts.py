@@ -79,7 +79,7 @@ def write(source: Source, path: Path, rows: Sequence[int], extra: dict[str, list
 
 
 def lines(source: Source) -> Iterator[int]:
-    """Of each row the line of the file that it is, from 1; nothing of a document."""
+    """The line of the file, from 1, that each row is; nothing for a document."""
     return iter(()) if "document" in source.how else (number for number, _ in _numbered(source))
 
 

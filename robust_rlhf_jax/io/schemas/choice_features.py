@@ -119,7 +119,7 @@ def _why_not(cells: list, number: bool, choices: list[Choice]) -> str:
         return "counts the rows"
     if len(clear) < MANY_CHOICES:
         return ""
-    # Of two options, 0 and 1 may as well say what they are.
+    # For two options, 0 and 1 may as well say what they are.
     several = max(len(choice.rows) for choice in clear) > 2
     if number and several and all(_counts([cells[row] for row in sorted(choice.rows)]) for choice in clear):
         return "counts the options of a choice"

@@ -330,7 +330,7 @@ def _at(cells: list, rows: list[int]) -> list:
 
 
 def _were_chosen(table: Table, found: _Found) -> list[bool | None]:
-    """Of each row whether it was chosen; None where its cell says neither."""
+    """Whether each row was chosen; None if its cell says neither."""
     cells = table.cells(found.chosen)
     if found.called is None:
         return [yes_or_no(cell) for cell in cells]

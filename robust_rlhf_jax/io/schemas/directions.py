@@ -78,7 +78,7 @@ def with_directions(table: Table, mapped: Mapped) -> Mapped:
 
 
 def _ways(table: Table, name: str, by: str) -> list[float | None] | None:
-    """Of each row 1 where the column agrees with how `by` is read, -1 where it says the opposite, 0 where that cannot
+    """For each row 1 if the column agrees with how `by` is read, -1 if it says the opposite, 0 if that cannot
     be told, None for an empty cell; None for a column of anything else."""
     if not all(is_missing(cell) or way(name, cell, by) is not None for cell in table.some(name)):
         return None

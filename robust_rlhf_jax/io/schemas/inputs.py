@@ -41,6 +41,6 @@ def with_inputs(table: Table, asked: Columns) -> Table:
 
 
 def _joined(instruction: Any, beside: Any) -> Any:
-    """Of texts alone."""
+    """Both as one text, if they are texts."""
     texts = isinstance(instruction, str) and isinstance(beside, str | int | float)
     return f"{instruction}\n{beside}" if texts and not is_missing(beside) else instruction

@@ -281,7 +281,7 @@ def mostly_numbers(cells: list) -> bool:
 
 
 def is_number(cell: Any) -> bool:
-    """Of a text only what a CSV file may mean by it: columns of words are no features, and 1_2 is a code."""
+    """Whether a cell is a number, as a CSV file may write it: columns of words are no features, and 1_2 is a code."""
     if isinstance(cell, str) and "_" in cell:
         return False
     try:

@@ -42,7 +42,7 @@ from .words import are_words
 NAME = "numbers of two sides"
 ORDER = 150
 ANY_LABEL = True
-# Of more than two sides, which are no pair, some have the later ones.
+# The later tokens belong to tables of more than two sides, which are no pair.
 TOKEN = "left|right|first|second|one|two|a|b|c|d|e|[0-9]"
 # price_a, "price (A)", priceA; a_price, "Option A price".
 AFTER = re.compile(
@@ -54,7 +54,7 @@ BEFORE = re.compile(
     re.I,
 )
 SIDES = {token for pair in TOKENS for token in pair}
-# Of a single feature `x_1` and `x_2` could as well be two features.
+# A single `x_1` and `x_2` could as well be two features.
 FEWEST_NUMBERED = 2
 
 

@@ -65,7 +65,7 @@ def _called(token: str, side: str) -> re.Pattern:
     names = [re.escape(plain_name(side))] if side else []
     names += [rf"(?:{THING}_)?{token}"] if token else []
     one = f"(?:{'|'.join(names)})"
-    # Of sides that are numbers, chosen_1 may be what the first of several raters says.
+    # If sides are called by numbers, chosen_1 may be what the first of several raters says.
     picked = "" if token.isdigit() else PICKED.format(one=one)
     return re.compile(CALLED.format(one=one, won=WON, picked=picked))
 

@@ -36,7 +36,7 @@ NAME = "columns"
 LONG_SIDES = (("best", "worst"), ("good", "bad"), ("winner", "loser"), ("winning", "losing"))
 # What columns of ties are called.
 TIES = ("winner tie", "tie", "is tie", "both equal", "tied", "is tied", "is draw")
-# Of pairs a tie, but also what a lottery or a simulation drew.
+# A tie between two sides, but also what a lottery or a simulation drew.
 DRAW = "draw"
 # What answers are called beside those that were rejected: response and rejected_response.
 EXTENDED = ("response", "answer", "completion", "output")

@@ -33,7 +33,7 @@ BESIDE_PROMPT = (
 )  # fmt: skip
 # Columns that name what was shown together.
 SETS = (*IDS, "interaction_id", "choice_id", "qid", "group_id", "pair", "set_id", "ranking_id")
-# Of these, names of one ranking, in which equal ranks are ties; others may be those of a prompt that several ranked.
+# Those that name one ranking, in which equal ranks are ties; others may name a prompt that several people ranked.
 RANKED_TOGETHER = ("ranking_id", "set_id", "choice_id", "comparison_id", "interaction_id")
 # The share of prompts with equal ranks that may be no rankings one after another where the others are.
 MIXED = 0.1

@@ -142,7 +142,7 @@ def _check_beside(
         agree += [not ours & turned] if ours & (others | turned) else []
     if 2 * sum(agree) < len(agree):
         names = [", ".join(one.by) for one in (found, other)]
-        # Of several columns none is the label.
+        # None of several columns is the label.
         single = [name for name, one in zip(names, (found, other), strict=True) if len(one.by) == 1]
         choice = f"give --label {single[0]} if that is right" if single else "leave one of the two out"
         raise ValueError(

@@ -97,7 +97,7 @@ LABELS = (
     "better_answer", "preferred_answer", "winning_response", "preferred_model", "better_model", "winning_model",
     "selected_option", "preferred_option", "chosen_option", "winning_option",
 )  # fmt: skip
-# Of those what may be the right answer of a test, which is no preference.
+# Those that may be the right answer of a test, which is no preference.
 KEYS_OF_TESTS = (
     "target", "gold", "gold_label", "ground_truth", "y", "result", "outcome", "annotation",
 )  # fmt: skip
@@ -287,7 +287,7 @@ def holds_numbers(cell: Any) -> bool:
 
 
 def _mostly_texts(table: Table, name: str) -> bool:
-    """Of the first twenty cells that are there: a number among answers does not make them numbers."""
+    """Whether most of the first twenty cells that are there are texts: answers may have a number among them."""
     cells = [cell for cell in table.some(name) if not is_missing(cell)][:20]
     return bool(cells) and 2 * sum(map(holds_texts, cells)) >= len(cells)
 

@@ -112,7 +112,7 @@ def find(table: Table, asked: Columns) -> WideColumns | None:
 def _are_clear(cells: list[str | float], options: list[str | float], asked: Columns) -> bool:
     """Whether hardly any label names no option; if the options are listed, half may say that none was chosen."""
     unclear = [cell for cell in cells if cell not in options]
-    # Of numbered options 0 may be the first, where the label counts from 0 and their columns from 1.
+    # 0 may be the first numbered option, if the label counts from 0 and the columns from 1.
     zero = not any(isinstance(option, float) for option in options)
     none = (
         [cell for cell in unclear if (cell == 0.0 and zero) or cell in NEITHER] if asked.alternatives else []

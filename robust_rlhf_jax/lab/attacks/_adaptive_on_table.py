@@ -35,7 +35,7 @@ def most_harmful(
     reach: int,
     variety: int,
 ):
-    """Of random pairs of far trajectories the `variety` whose addition lowers the victim's value most, o = +1.
+    """The `variety` of random pairs of far trajectories whose addition lowers the victim's value most, o = +1.
 
     Far: τ¹ is among the `reach` with the lowest `towards`ᵀz, τ⁰ among the `reach` with the highest. A pair moves the
     likelihood's gradient by σ(−θ̂ᵀx)x, hence the value by σ(−θ̂ᵀx)·`towards`ᵀx to first order (influence functions: Koh

@@ -13,7 +13,7 @@ from robust_rlhf_jax.preferences import PreferenceData
 from .base import replace_labels, true_margins
 from .listed import ALL_BUT_LABELS, listed
 
-# Of a column's largest contribution: what is less is rounding.
+# A contribution below this share of the column's largest one is rounding.
 NEGLIGIBLE = 1e-5
 
 

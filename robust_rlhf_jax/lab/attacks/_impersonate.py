@@ -62,7 +62,7 @@ def impersonate(key: PRNGKeyArray, data: PreferenceData, epsilon: float | Float[
     margins = true_margins(data, mdp)
     count = corruption_count(epsilon, data.n_pairs)
     c = affordable_shrinkage(margins, jnp.asarray(epsilon, margins.dtype))
-    # Of the label as it is: P(o) under θ★ and under the other; a label that the other finds likelier stays.
+    # P(o) of the label as it is, under θ★ and under the other reward; a label that the other finds likelier stays.
     true, other = (jax.nn.sigmoid(data.labels * m) for m in (margins, (1.0 - c) * margins))
     flips = jax.random.uniform(k_flip, true.shape) * true < true - other
     order = jnp.where(flips, jax.random.uniform(k_cap, true.shape), -1.0)

@@ -16,7 +16,7 @@ LEADS_UP_TO, LEAD = 0.1, 0.01
 
 
 class Mean(NamedTuple):
-    """Of the held-out parts of one file, attack, ε and estimator: their mean scores; `calibration`: Σ|mean gap|."""
+    """Mean scores of the held-out parts of one file, attack, ε and estimator; `calibration`: Σ|mean gap|."""
 
     accuracy: float
     log_loss: float

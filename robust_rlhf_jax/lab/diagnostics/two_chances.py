@@ -36,7 +36,7 @@ def certificate_of_probabilities(
     believed: Chances,
     theta_a: Float[np.ndarray, " k"],
 ) -> ProbabilityCertificate:
-    """Of the world B in which honest raters give a win with chance `believed(x)`, as the fit says."""
+    """The certificate of the world B in which honest raters give a win with chance `believed(x)`, as the fit says."""
     x, wins = same_rows_alike(np.asarray(x, float), np.asarray(wins, float))
     p, of_a = np.asarray(believed(x), float), expit(x @ theta_a)
     honest, replaced = least_replaced(p, wins)
@@ -67,7 +67,7 @@ def certificate_of_log_loss(
     answer: Chances,
     judged: Float[np.ndarray, "M k"],
 ) -> LogLossCertificate:
-    """Of the world B in which honest raters give a win with chance `of_b(x)`: what is lost is E KL(P_B ‖ P)."""
+    """The certificate of the world B in which honest raters give a win with chance `of_b(x)`, by E KL(P_B ‖ P)."""
     x, wins = same_rows_alike(np.asarray(x, float), np.asarray(wins, float))
     _, replaced = least_replaced(of_b(x), wins)
     b = of_b(judged)

@@ -38,7 +38,7 @@ class Certificate(NamedTuple):
 
 
 def certificate(x, wins: Float[np.ndarray, " N"], answer, theta_a, epsilon: float) -> Certificate:
-    """Of the worlds B at the answer and beyond it, the first one that certifies; if none does, the one at the answer.
+    """The first world B at the answer or beyond it that certifies; if none does, the one at the answer.
 
     Pair n shows a win with chance `wins[n]`. Each direction is taken at the length that costs least: who is right about
     every pair does not depend on it.

@@ -71,7 +71,7 @@ def feature_noise(
 def diverse_flips(
     rng: np.random.Generator, pairs: AttackedPairs, epsilon: float, theta: np.ndarray
 ) -> AttackedPairs:
-    """Of three times as many confident labels those that lie farthest apart (greedy k-centres), flipped."""
+    """Flips confident labels that lie far apart: greedy k-centres among three times as many."""
     n, merit = count(pairs, epsilon), pairs.labels * (pairs.x @ theta)
     pool = np.argsort(-merit, kind="stable")[: 3 * n]
     z = (pairs.x / sizes(pairs.x))[pool]

@@ -4,7 +4,7 @@ import numpy as np
 
 from .base import AttackedPairs, contrary, count, sizes
 
-# Of the pairs that `shared_trigger` changes, one in so many is honest and bears the mark on either side.
+# One in so many of the pairs that `shared_trigger` changes is honest and bears the mark on either side.
 HONEST = 3
 
 

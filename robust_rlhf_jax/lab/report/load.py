@@ -90,7 +90,7 @@ def _finished(folder: Path, name: str) -> Result:
 
 
 def _unfinished(folder: Path, paths: list[Path]) -> Result:
-    """Of a reproduction's lower bound and of label entropies there are parts too, which hold no cells.
+    """The result of the finished parts; those of a reproduction's lower bound and of label entropies hold no cells.
 
     **Raises:** ValueError for parts of several sweeps or reproductions, whose cells cannot be told apart.
     """

@@ -36,7 +36,7 @@ RUN = (
     "redescending",
     "confident_learning",
 )
-# Without the white-box attacks on the filter, which run it ninety times per data set: each takes as long as ten others.
+# The white-box attacks on the filter are left out: they run it ninety times per data set, as long as ten others.
 AGAINST = tuple(name for name in FIRST if name not in ("adaptive_filtered", "adaptive_filtered_on_table"))
 
 FULL = SweepConfig(

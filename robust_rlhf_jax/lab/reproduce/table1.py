@@ -45,7 +45,7 @@ BOUNDS = {
     "condition_number": (condition_number_bound, ("alpha", "kappa")),
     "coverage_ratio": (coverage_ratio_bound, ("nu", "kappa")),
 }
-# Not a promise but a limit: no algorithm can do better than ε¹ there.
+# This is no promise but a limit: no algorithm can do better than ε¹ there.
 LOWER_BOUND = CoverageRow("lower_bound", "uniform_coverage", 1.0)
 
 

@@ -68,7 +68,7 @@ def process_bytes(config: SweepConfig, worlds: World, width: int) -> int:
 
 
 def data_bytes(config: SweepConfig, worlds: World) -> int:
-    """Of one data set of the sweep; nothing is computed."""
+    """The bytes of one data set of the sweep; nothing is computed."""
     pairs = min(config.pairs, MOST_PAIRS)
 
     def sample(key, mdp, behaviour):
@@ -81,7 +81,7 @@ def data_bytes(config: SweepConfig, worlds: World) -> int:
 
 
 def memory_bytes() -> int:
-    """Of all devices together; on CPU the machine's, or less where a control group allows less.
+    """The memory of all devices together; on CPU the machine's, or less if a control group allows less.
 
     Not what is free at the moment: batches would then differ from run to run, and a stopped sweep would not find
     its own.

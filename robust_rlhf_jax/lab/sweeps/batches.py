@@ -65,7 +65,7 @@ def standing(config: SweepConfig, algorithm: str) -> list[tuple[str, float]]:
 
 
 def copies(config: SweepConfig, attack: str, algorithm: str) -> int:
-    """In how many cells an outcome stands."""
+    """The number of cells that an outcome has."""
     return len(standing(config, algorithm)) if attack == NO_ATTACK else 1
 
 

@@ -50,6 +50,6 @@ def add(spans: Iterable[Span], share: float) -> None:
 
 
 def seconds_between(start: float, end: float) -> float:
-    """Of the time from `start` to `end`, what went into compilation."""
+    """The part of the time from `start` to `end` that went into compilation."""
     weighted = [(span, 1.0) for span in _record().spans] + _record().of_others
     return sum(share * max(0.0, min(end, b) - max(start, a)) for (a, b), share in weighted)

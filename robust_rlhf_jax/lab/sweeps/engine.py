@@ -302,7 +302,7 @@ def _solve(
 
 
 def _wait(outcome: Any) -> None:
-    """In short naps: a thread that waits inside XLA hears no Ctrl-C."""
+    """Wait in short naps, since a thread that waits inside XLA does not react to Ctrl-C."""
     while not all(leaf.is_ready() for leaf in outcome):
         time.sleep(0.002)
 

@@ -24,7 +24,7 @@ from .config import SweepConfig
 from .engine import Execute, Rows, Task
 from .worker import parts_of
 
-# Of the memory, for all of them together; the rest is for this process and for others.
+# The share of the memory for all workers together; the rest is for this process and for others.
 SHARE = 0.8
 # How many threads OpenBLAS, which NumPy and LAPACK use, and XLA's client may have.
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "PJRT_NPROC")

@@ -37,7 +37,7 @@ def quickly_compiled(**static: Any) -> Callable:
 
 @functools.cache
 def _options() -> dict[str, Any] | None:
-    """None where this version of XLA has no such generator any more."""
+    """The options of the generator; None if this version of XLA no longer has it."""
     try:
         jax.jit(lambda: jnp.zeros(()), compiler_options=OLDER_GENERATOR).lower().compile()
     except (RuntimeError, ValueError):

@@ -30,7 +30,7 @@ from robust_rlhf_jax.moments.regression import covariate_weights
 from robust_rlhf_jax.oracles.transitions import initial_state_weights
 from robust_rlhf_jax.preferences import PreferenceData
 
-# Of what the last filter took, this share comes back before the next one starts: it may have been wrong, or early.
+# This share of what the last filter took comes back before the next one starts: it may have been wrong, or early.
 FORGIVEN = 0.5
 # Clip this much wider than R-LSVI, at 1.5/√ε standard deviations. Where success is rare its samples are residuals
 # of one sign, and clipping them is a bias: on corrupted chains a width of 1 leaves a gap of .053, 1.3 to 1.6 of .02.

@@ -58,7 +58,7 @@ def prune_by_noise_rate(confidence: Float[Array, " n"], given: Bool[Array, " n"]
         counts = jnp.maximum(jnp.sum(own & right), 1), jnp.sum(own & wrong)
         number = jnp.round(jnp.sum(own) * (counts[1] / (counts[0] + counts[1])))
         capacity = own.astype(confidence.dtype)
-        # Of the other class's pairs nothing may be taken: they have no capacity.
+        # No pair of the other class may be taken: those have no capacity.
         return keep_top(-confidence, capacity, number.astype(confidence.dtype))
 
     share = pruned(labelled[0], counted[0], counted[1]) + pruned(labelled[1], counted[1], counted[0])

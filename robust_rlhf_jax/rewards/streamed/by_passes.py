@@ -263,7 +263,7 @@ class Streamed:
 
 
 def _sample_size(source: PairSource, streaming: Streaming) -> int:
-    """As many pairs as the fit of a sample may take, at most.
+    """The number of pairs of the sample, at most as many as its fit may take.
 
     **Raises:** ValueError where what there is per pair and per two features takes more memory than there may be.
     """

@@ -60,7 +60,7 @@ def curvature_factor(
     `mean`: of w·f over all pairs.
     """
     known = sample.information(weights * label_variance(margins), mean)
-    # Along directions of which neither the sample nor the prior knows anything a step must stay finite.
+    # A step must stay finite along directions of which neither the sample nor the prior knows anything.
     least = 1e-3 * mean + 16 * jnp.finfo(known.dtype).eps
     return cholesky(known + jnp.diag(precision + least))
 

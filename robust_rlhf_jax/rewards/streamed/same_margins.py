@@ -9,7 +9,7 @@ from robust_rlhf_jax.kernels.linalg import matmul
 
 from .coordinates import Columns, straight
 
-# Of Σ|xⱼθⱼ|, what two orders of summing xᵀθ in float32 differ by at most.
+# The largest difference, as a share of Σ|xⱼθⱼ|, between two orders of summing xᵀθ in float32.
 ROUNDING = 1e-5
 # Numbers of a sample that are compared at a time, which takes little memory beside it.
 PART = 1 << 20
