@@ -5,7 +5,7 @@ from collections import defaultdict
 import numpy as np
 
 from .base import Batch, Issue
-from .telling import contradicted, has_telling_sides, judged_by_several, keys_of_sides
+from .contradicted_pairs import contradicted, has_telling_sides, judged_by_several, keys_of_sides
 
 ORDER = 40
 

@@ -8,7 +8,7 @@ from jaxtyping import Int
 from robust_rlhf_jax.io import Pairs
 
 from .base import Batch, Issue
-from .telling import contradicted, has_telling_sides, judged_by_several
+from .contradicted_pairs import contradicted, has_telling_sides, judged_by_several
 from .wordings import PRIME, Wordings
 
 ORDER = 50

@@ -1,4 +1,4 @@
-"""Whether equal sides tell anything, which they do for texts and embeddings; and pairs that another one contradicts."""
+"""Pairs that another pair contradicts, in files in which equal sides are no accident: texts and embeddings."""
 
 from collections.abc import Iterator
 
