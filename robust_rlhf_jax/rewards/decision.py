@@ -14,11 +14,12 @@ from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import matmul
 
 from .candidates import Explanation
+from .comparisons import Comparisons, optimism_of_comparisons
 from .config import RobustFit
 from .contamination import Cells, NoiseByMargin, contaminated_at_best_length
 from .coordinates import UnitFreePairs, count_of
 from .once_each import alike, once_each
-from .posterior_fit import margin_covariance, optimism
+from .posterior_fit import Fit, margin_covariance, optimism_by_draws, own_leverages
 from .slips import Slips
 
 # Draws of the Bayesian bootstrap: the standard error of a belief of ½ is then .03.
@@ -44,7 +45,8 @@ class Judged(NamedTuple):
     `t` [E, r]; `margins` [E, N]; `log_likelihoods` [E, N] of the labels in nats, corruption allowed for; in all [E]:
     `honest`, not allowed for, and `dispersed`, where labels of one rater are alike; `rates`, `lies` [E, N], `needed`
     and `convicted` [E] of `Contaminated`; `noise`: of each, by margin; `status` [E]; `informative` [N] as in
-    `UnitFreePairs`: other pairs have no part in what is decided; `alike`: None where no comparison recurs.
+    `UnitFreePairs`: other pairs have no part in what is decided; `comparisons_seen` [E] in nats, as `more_seen` says;
+    `alike`: None where no comparison recurs.
     """
 
     t: Float[Array, "E r"]
@@ -59,6 +61,7 @@ class Judged(NamedTuple):
     noise: NoiseByMargin
     status: Int[Array, " E"]
     informative: Float[Array, " N"]
+    comparisons_seen: Float[Array, " E"]
     alike: AlikeLabels | None = None
 
     @property
@@ -90,13 +93,20 @@ class Decision(NamedTuple):
     apart: Float[Array, "E E"]
 
 
-def judge(pairs: UnitFreePairs, found: Explanation) -> Judged:
-    """Every explanation [E] at its best length, its likelihood as of pairs that it has not seen."""
+def judge(pairs: UnitFreePairs, found: Explanation, comparisons: Comparisons | None = None) -> Judged:
+    """Every explanation [E] at its best length, its likelihood as of pairs that it has not seen; `comparisons`: None
+    if hardly any pair recurs.
+    """
     same = alike(found.weights, found.margins)
     prior = margin_covariance(pairs)
-    seen = once_each(
-        lambda weights, fit: optimism(pairs, weights, fit, prior), same, found.weights, found.fit
-    )
+
+    def seen_by(weights: Float[Array, " N"], fit: Fit) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        margins = pairs.margins(fit.t)
+        leverages = own_leverages(pairs, weights, fit, margins, prior)
+        seen = optimism_by_draws(margins, weights, leverages)
+        return seen, more_seen(seen, margins, weights, jnp.mean(leverages, axis=0), comparisons)
+
+    seen, more = once_each(seen_by, same, found.weights, found.fit)
     best, scale = found.judged.found, found.judged.scale[:, None]
     return Judged(
         scale * found.fit.t,
@@ -111,7 +121,21 @@ def judge(pairs: UnitFreePairs, found: Explanation) -> Judged:
         found.judged.noise,
         found.fit.status,
         pairs.informative,
+        more,
     )
+
+
+def more_seen(
+    seen: Float[Array, ""],
+    margins: Float[Array, " N"],
+    weights: Float[Array, " N"],
+    leverage: Float[Array, " N"],
+    comparisons: Comparisons | None,
+) -> Float[Array, ""]:
+    """Nats by which a fit explains what it has seen even better if it has seen whole comparisons, beside `seen`."""
+    if comparisons is None:
+        return jnp.zeros_like(seen)
+    return jnp.maximum(optimism_of_comparisons(margins, weights, leverage, comparisons) - seen, 0.0)
 
 
 def dispersed(judged: Judged, found: Explanation, cells: Cells, overdispersion: Float[Array, ""]) -> Judged:

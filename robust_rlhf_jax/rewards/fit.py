@@ -13,13 +13,14 @@ from robust_rlhf_jax.row_order import check_rows
 
 from .alternative import Alternative
 from .candidates import candidates
+from .comparisons import Comparisons
 from .conclusion import Evidence, conclude
 from .config import RobustFit
 from .contamination import NoiseByMargin, cells_of, most_bins
 from .coordinates import UnitFreePairs, unit_free
 from .decision import dispersed, judge
 from .doubt import doubted_directions, span_basis
-from .lack_of_fit import Comparisons, alike_labels
+from .lack_of_fit import alike_labels
 from .overdispersion import overdispersion
 from .posterior_fit import settled_fit
 from .prior_strength import at_bound
@@ -186,9 +187,9 @@ def _fit_differences(
     found = candidates(pairs, cells, config)
     plain = jax.tree.map(lambda leaf: leaf[0], found.explanations.fit)
     dispersion = jnp.ones((), x.dtype) if groups is None else overdispersion(pairs, plain.t, groups)
-    judged = judge(pairs, found.explanations)
-    if comparisons is not None:
-        same = Comparisons(comparisons, pairs.informative)
+    same = None if comparisons is None else Comparisons(comparisons, pairs.informative)
+    judged = judge(pairs, found.explanations, same)
+    if same is not None:
         judged = judged._replace(alike=alike_labels(judged, found.explanations.margins, same, config.ceiling))
     if groups is not None:
         judged = dispersed(judged, found.explanations, cells, dispersion)

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax.scipy.special import betaln, xlogy
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
+from .comparisons import Comparisons
 from .contamination import SCALES
 from .decision import AlikeLabels, Judged
 from .interval import ALLOWED_FALL
@@ -23,25 +24,6 @@ CORRELATIONS = (
 )
 # Halvings of the share of odd comparisons, which is then known to a thousandth of the largest.
 HALVINGS = 10
-
-
-class Comparisons(NamedTuple):
-    """Which two options each pair compares: `number` [N], from 0 to N − 1; `informative` [N] as in `UnitFreePairs`."""
-
-    number: Int[Array, " N"]
-    informative: Float[Array, " N"]
-
-    def sums(self, values: Float[Array, " N"]) -> Float[Array, " N"]:
-        """The sum of the values of each comparison."""
-        return jax.ops.segment_sum(self.informative * values, self.number, len(values))
-
-    def alike(self, values: Float[Array, " N"]) -> Float[Array, " N"]:
-        """The value of each comparison, whose pairs have the same: unlike a mean, not rounded."""
-        return jax.ops.segment_max(self.informative * values, self.number, len(values))
-
-    def sizes(self) -> Float[Array, " N"]:
-        """How many pairs make each comparison."""
-        return self.sums(jnp.ones_like(self.informative))
 
 
 def alike_labels(
@@ -68,6 +50,7 @@ def alike_labels(
     independent = jax.lax.map(lambda row: _independent(row, informative), margins)
     return AlikeLabels(
         corrupted=judged.dispersed
+        - judged.comparisons_seen
         + jax.lax.map(lambda each: likeness(each[0], each[1], comparisons), (judged.margins, judged.rates)),
         honest=jax.lax.map(lambda row: honest_likeness(row, comparisons, most_odd), margins),
         recurs=1.0 - jnp.sum(single * judged.lies, axis=1) / accused,

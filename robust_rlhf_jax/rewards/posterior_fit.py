@@ -123,11 +123,21 @@ def optimism(
     **Source:** approximate leave-one-out, Rad & Maleki 2020.
     """
     margins = pairs.margins(fit.t)
-    if pairs.wide:
-        return _optimism_of_wide(pairs, weights, fit, margins, prior)
-    total = jnp.maximum(jnp.sum(weights), 1.0)
-    leverage = weights * jnp.sum(lower_solve(fit.factor, pairs.rows.T) ** 2, axis=0) / total
-    return optimism_of(margins, weights, leverage)
+    return optimism_by_draws(margins, weights, own_leverages(pairs, weights, fit, margins, prior))
+
+
+def optimism_by_draws(
+    margins: Float[Array, " N"], weights: Float[Array, " N"], leverages: Float[Array, "h N"]
+) -> Float[Array, ""]:
+    """`optimism` of pairs with `own_leverages`: two halves of draws have a bias from their noise, which the jackknife
+    removes.
+
+    **Source:** Quenouille 1956, *Notes on bias in estimation*.
+    """
+    if len(leverages) == 1:
+        return optimism_of(margins, weights, leverages[0])
+    coarse = [optimism_of(margins, weights, half) for half in leverages]
+    return 2.0 * optimism_of(margins, weights, jnp.mean(leverages, axis=0)) - 0.5 * (coarse[0] + coarse[1])
 
 
 def optimism_of(
@@ -149,29 +159,31 @@ def margin_covariance(pairs: UnitFreePairs) -> Float[Array, "N N"] | None:
     return matmul(scaled, scaled.T)
 
 
-def _optimism_of_wide(
+def own_leverages(
     pairs: UnitFreePairs,
     weights: Float[Array, " N"],
     fit: Fit,
     margins: Float[Array, " N"],
-    prior: Float[Array, "N N"] | None,
-) -> Float[Array, ""]:
-    """`optimism` by random draws of the leverages if rows are many, less the bias of their noise by the jackknife.
+    prior: Float[Array, "N N"] | None = None,
+) -> Float[Array, "h N"]:
+    """w_n y_nᵀH⁻¹y_n of every pair, in one row; of wide pairs with many rows in two, from halves of random draws.
 
     If rows are few, leverages are large, draws are too coarse, and a factor costs little: a factor of the curvature, or
     of the margins' covariance if that is given.
     """
+    if not pairs.wide:
+        total = jnp.maximum(jnp.sum(weights), 1.0)
+        leverage = weights * jnp.sum(lower_solve(fit.factor, pairs.rows.T) ** 2, axis=0) / total
+        return leverage[None]
     curvature = curvature_of(pairs, weights, margins, fit.factor)
     if prior is not None:
         # `factor` is λ·penalty, and λ that of the fit before.
         strength = jnp.sum(fit.factor) / positive_or_one(jnp.sum(pairs.penalty))
         share = own_share(prior / strength, curvature.variance)
-        return optimism_of(margins, weights, share / jnp.maximum(label_variance(margins), LEAST_VARIANCE))
+        return (share / jnp.maximum(label_variance(margins), LEAST_VARIANCE))[None]
     if pairs.n_pairs < ROWS_PER_AXIS * len(fit.t):
-        return optimism_of(margins, weights, weights * exact_leverages(curvature))
-    halves = weights * leverages(curvature)
-    coarse = [optimism_of(margins, weights, half) for half in halves]
-    return 2.0 * optimism_of(margins, weights, jnp.mean(halves, axis=0)) - 0.5 * (coarse[0] + coarse[1])
+        return weights * exact_leverages(curvature)[None]
+    return weights * leverages(curvature)
 
 
 def own_share(prior: Float[Array, "N N"], variance: Float[Array, " N"]) -> Float[Array, " N"]:

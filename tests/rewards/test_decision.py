@@ -149,7 +149,7 @@ def explained(lead, needed, apart=0.2, noise=0.1):
         jnp.ones((2, 3)), margins, rows, jnp.full(2, jnp.sum(rows[0])), jnp.sum(rows, axis=1),
         nothing, nothing,
         *[jnp.asarray([0.0, needed])] * 2, NoiseByMargin(jnp.ones((2, 3)), jnp.zeros((2, 3))), jnp.zeros(2, jnp.int32),
-        jnp.ones(N),
+        jnp.ones(N), jnp.zeros(2),
     )  # fmt: skip
 
 

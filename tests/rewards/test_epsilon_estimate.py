@@ -160,7 +160,7 @@ def test_what_is_certain_and_what_is_possible(case):
     judged = Judged(
         jnp.ones((2, 3)), jnp.full((2, n), 20.0), nothing, *[jnp.zeros(2)] * 2, nothing, nothing,
         *[jnp.asarray(needed)] * 2, NoiseByMargin(jnp.ones((2, 3)), jnp.zeros((2, 3))), jnp.zeros(2, jnp.int32),
-        jnp.ones(n),
+        jnp.ones(n), jnp.zeros(2),
     )  # fmt: skip
     found = Decision(
         jnp.asarray(share is not None),

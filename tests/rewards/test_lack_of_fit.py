@@ -12,12 +12,12 @@ from slow_parameters import slow
 from robust_rlhf_jax import Pairs, fit_reward
 from robust_rlhf_jax.preferences import as_labelled
 from robust_rlhf_jax.rewards import fit_differences
+from robust_rlhf_jax.rewards.comparisons import Comparisons
 from robust_rlhf_jax.rewards.contamination import SCALES
 from robust_rlhf_jax.rewards.decision import Judged
 from robust_rlhf_jax.rewards.interval import ALLOWED_FALL
 from robust_rlhf_jax.rewards.lack_of_fit import (
     CORRELATIONS,
-    Comparisons,
     alike_labels,
     gained_by_odd_ones,
     honest_likeness,
@@ -145,6 +145,7 @@ def test_only_what_recurs_among_the_accused_is_excused():
         margins=jnp.stack([margins] * 4),
         rates=0.0 * lies,
         lies=lies,
+        comparisons_seen=jnp.asarray([0.0, 0.0, 2.0, 0.0]),
     )
     comparisons = Comparisons(singles, jnp.ones(n))
     found = alike_labels(judged, judged.margins, comparisons, 0.2)
@@ -152,7 +153,9 @@ def test_only_what_recurs_among_the_accused_is_excused():
     missed = float(honest_likeness(margins, comparisons, 0.2))
     np.testing.assert_allclose(found.honest, missed, rtol=1e-5)
     gained = float(jitted(margins, 0.0 * margins, comparisons, 0.0))
-    np.testing.assert_allclose(found.corrupted, judged.dispersed + gained, rtol=1e-5)
+    np.testing.assert_allclose(
+        found.corrupted, judged.dispersed - judged.comparisons_seen + gained, rtol=1e-5
+    )
     assert missed > 10.0
     # Less the 3 nats that the fit has seen of the pairs.
     each = with_slips(margins, jnp.asarray(half, jnp.float32), jnp.ones(n))

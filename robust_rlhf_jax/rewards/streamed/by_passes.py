@@ -15,13 +15,14 @@ from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.memory import check_room, give_back
 from robust_rlhf_jax.sources import PairSource
 
+from ..comparisons import Comparisons
 from ..conclusion import Evidence
 from ..config import RobustFit, among_informative
 from ..contamination import Cells, cells_of_lengths
 from ..coordinates import UnitFreePairs, count_of, informative_rows
 from ..decision import Judged
 from ..fit import doubted
-from ..lack_of_fit import Comparisons, alike_labels
+from ..lack_of_fit import alike_labels
 from ..prior_strength import at_bound
 from .checkpoint import Checkpoint
 from .comparisons import numbers_of_keys
@@ -124,7 +125,7 @@ class Streamed:
 
     def _judged(self, measured: Measured, lanes: Lanes, cells: Cells, same: Comparisons | None) -> Judged:
         """The explanations by all pairs, which groups and equal comparisons make less certain."""
-        judged = judged_by_all(measured, lanes, cells)
+        judged = judged_by_all(measured, lanes, cells, same)
         if same is not None:
             margins = jnp.asarray(measured.margins[:, : self.passes.n])
             judged = judged._replace(alike=_alike_labels(judged, margins, same, self.config.ceiling))

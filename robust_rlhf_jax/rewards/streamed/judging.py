@@ -11,9 +11,10 @@ from jaxtyping import Array, Bool, Float, Int
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels.linalg import matmul
 
+from ..comparisons import Comparisons
 from ..contamination import Cells, contaminated_in_bins
 from ..coordinates import count_of
-from ..decision import Judged
+from ..decision import Judged, more_seen
 from ..posterior_fit import optimism_of
 from .coordinates import StreamedCoordinates, straight
 from .one_pass import Kind, Pass
@@ -105,11 +106,13 @@ def _judged_one(
     leverage: Float[Array, " N"],
     plain: Bool[Array, ""],
     bin_of: Int[Array, " N"],
+    comparisons: Comparisons | None,
 ) -> Judged:
     at = contaminated_in_bins(margins, bin_of, cells)
     best, informative = at.found, cells.informative
     weights = jnp.where(plain, informative, informative - best.lies)
-    seen = optimism_of(margins, weights, weights * leverage)
+    own = weights * leverage
+    seen = optimism_of(margins, weights, own)
     return Judged(
         at.scale * t,
         at.scale * margins,
@@ -123,10 +126,11 @@ def _judged_one(
         at.noise,
         Status.CONVERGED.array(),
         informative,
+        more_seen(seen, margins, weights, own, comparisons),
     )
 
 
-def judged_by_all(measured: Measured, lanes: Lanes, cells: Cells) -> Judged:
+def judged_by_all(measured: Measured, lanes: Lanes, cells: Cells, comparisons: Comparisons | None) -> Judged:
     """`decision.judge` of settled explanations."""
     n = len(cells.of_length)
     ended = np.where(lanes.done, Status.CONVERGED.value, Status.MAX_STEPS.value)
@@ -140,7 +144,7 @@ def judged_by_all(measured: Measured, lanes: Lanes, cells: Cells) -> Judged:
             lane == 0,
             bins_by_size(margins, cells),
         )
-        one = _judged_one(cells, *map(jnp.asarray, arrays))
+        one = _judged_one(cells, *map(jnp.asarray, arrays), comparisons)
         finite = jnp.isfinite(one.honest) & jnp.all(jnp.isfinite(one.t))
         code = jnp.asarray(ended[lane], one.status.dtype)
         rows.append(one._replace(status=jnp.where(finite, code, Status.NONFINITE.array())))
