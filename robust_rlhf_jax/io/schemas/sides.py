@@ -128,6 +128,12 @@ RATERS_OWN = re.compile(
     r"person|coder|pref)(?:[\s_.\-](?P<who>\w+)|(?P<number>\d+))$|^(?P<who2>\w+?)[\s_.\-](?:label|vote|preference|choice|pref|annotation)$",
     re.I,
 )
+# Those of people, whoever they agree with.
+PERSON = re.compile(
+    r"^(?:annotator|rater|labell?er|worker|judge|reviewer|evaluator|expert|person|coder)", re.I
+)
+# Rows from which on two raters say the same of a side at least once.
+FEWEST_OF_FLAGS = 10
 # What a label may be about: columns of several are no raters.
 CRITERIA = re.compile(
     r"^(?:overall|help\w*|harm\w*|safe\w*|honest\w*|truth\w*|fact\w*|correct\w*|accura\w*|quality|style|tone|fluen\w*|"
@@ -342,9 +348,13 @@ def rater_columns(table: Table, sides: tuple[str, str]) -> dict[str, str]:
 
 
 def _are_flags(table: Table, raters: dict[str, str], sides: tuple[str, str]) -> bool:
-    """Whether two columns called after the sides, such as winner_0 and winner_1, differ in nearly all rows: they say
-    which side won, not who said so."""
+    """Whether two columns called after the sides, such as winner_0 and winner_1, differ in nearly all rows, or are
+    never both 1 in many, and not called after people: they say which side won, not who said so."""
     if {*raters} != {*suffixes(sides)}:
         return False
     both = [[word(cell) for cell in cells] for cells in zip(*map(table.some, raters.values()), strict=False)]
-    return sum(a != b for a, b in both) > 0.9 * len(both)
+    if sum(a != b for a, b in both) > 0.9 * len(both):
+        return True
+    people = any(PERSON.match(name) for name in raters.values())
+    never = ["1", "1"] not in both and {said for row in both for said in row} <= {"0", "1", ""}
+    return never and not people and len(both) >= FEWEST_OF_FLAGS
