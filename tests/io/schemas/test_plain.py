@@ -6,7 +6,7 @@ from wild.arenas import word
 from wild.case import Case
 from wild.chosen import each
 
-from robust_rlhf_jax.io import load_pairs
+from robust_rlhf_jax.io import Columns, load_pairs
 
 TIES = {"ties": True}
 RATED = ("prompt", "row", "rater")
@@ -360,3 +360,18 @@ def test_a_dialogue_beside_an_answer_has_the_prompt_in_it(whole):
     assert (texts.prompt, texts.chosen, texts.rejected) == tuple(
         [f"{a} {i}" for i in range(3)] for a in "qxy"
     )
+
+
+@pytest.mark.parametrize("name", ["X", "text_x", "Text X"])
+def test_what_an_abx_test_asks_is_no_preference(name):
+    rows = [
+        {"text_a": f"x {i}", "text_b": f"y {i}", name: f"{'xy'[i % 2]} {i}", "choice": "AB"[i % 3 > 0]}
+        for i in range(12)
+    ]
+    with pytest.raises(
+        ValueError, match=rf"column {name} repeats text_a or text_b in every row, as an ABX test"
+    ):
+        load_pairs(rows, featuriser="format")
+    assert load_pairs(rows, columns=Columns(label="choice"), featuriser="format").n_pairs == 12
+    rows[3][name] = "another"
+    assert load_pairs(rows, featuriser="format").n_pairs == 12
