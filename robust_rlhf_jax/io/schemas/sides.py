@@ -138,7 +138,17 @@ FEWEST_OF_FLAGS = 10
 CRITERIA = re.compile(
     r"^(?:overall|help\w*|harm\w*|safe\w*|honest\w*|truth\w*|fact\w*|correct\w*|accura\w*|quality|style|tone|fluen\w*|"
     r"coheren\w*|relevan\w*|verbos\w*|concis\w*|complex\w*|complete\w*|creativ\w*|clarity|depth|instruction\w*|tox\w*|"
-    r"toxicity|bias|grammar|readab\w*|inform\w*|useful\w*|faithful\w*|consisten\w*|engag\w*|natural\w*|polite\w*)$",
+    r"toxicity|bias|grammar|readab\w*|inform\w*|useful\w*|faithful\w*|consisten\w*|engag\w*|natural\w*|polite\w*|"
+    r"length|brevity|format\w*|structure|organi[sz]\w*|layout|design|detail\w*|specific\w*|novel\w*|interest\w*|humou?r|"
+    r"empath\w*|ethic\w*|trust\w*|persuas\w*|convinc\w*|plausib\w*|logic\w*|reason\w*|explan\w*|evidence|cit(?:ation|ing)\w*|"
+    r"ground\w*|hallucin\w*|error\w*|refus\w*|simpl\w*|understand\w*|usab\w*|ease|speed|latency|cost|price|confidence|choice|"
+    r"code|coding|math\w*|content|visual\w*|image\w*|audio|bleu\w*|rouge\w*|bert\w*|comet|meteor|chrf)$",
+    re.I,
+)
+# What was asked, when, how often and in which language: of several such columns none is a rater.
+OCCASION = re.compile(
+    r"^(?:(?:q|question|turn|seed|run|sample|trial|task|prompt|item|session|wave|phase|day|week|page|part|step|temp\w*|"
+    r"t|version|v)_?\d+|en|de|fr|es|pt|nl|zh|ja|ko|ru|ar|hi)$",
     re.I,
 )
 
@@ -338,7 +348,7 @@ def rater_columns(table: Table, sides: tuple[str, str]) -> dict[str, str]:
             who = match["who"] or match["number"] or match["who2"]
             none = NO_RATER.search(who)
             other |= none is not None and not none["of_several"]
-            if not none and not CRITERIA.search(who):
+            if not none and not CRITERIA.search(who) and not OCCASION.search(who):
                 found[who] = name
     people = {who: name for who, name in found.items() if not MACHINE.search(who)}
     # Machines beside what "human", "gold" or the like said are measured by it, and no panel.

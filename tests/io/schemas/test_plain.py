@@ -375,3 +375,22 @@ def test_what_an_abx_test_asks_is_no_preference(name):
     assert load_pairs(rows, columns=Columns(label="choice"), featuriser="format").n_pairs == 12
     rows[3][name] = "another"
     assert load_pairs(rows, featuriser="format").n_pairs == 12
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("winner_bleu", "winner_rouge"), ("winner_latency", "winner_cost"), ("preference_length", "preference_formatting"),
+     ("choice_q1", "choice_q2"), ("preference_turn_1", "preference_turn_2"), ("winner_seed1", "winner_seed2"),
+     ("preference_en", "preference_de"), ("preference_reason", "preference_choice")],
+)  # fmt: skip
+def test_columns_of_metrics_questions_and_turns_are_no_raters(names):
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}"}
+        | {name: "ABA"[(i + k) % (2 + k)] for k, name in enumerate(names)}
+        for i in range(12)
+    ]
+    with pytest.raises(ValueError, match=rf"the cells of {names[0]}, {names[1]} name sides"):
+        load_pairs(rows, featuriser="format")
+    named = [{name.replace(names[0], "winner_ann").replace(names[1], "winner_ben"): c for name, c in row.items()}
+             for row in rows]  # fmt: skip
+    assert set(load_pairs(named, featuriser="format").raters) == {"ann", "ben"}
