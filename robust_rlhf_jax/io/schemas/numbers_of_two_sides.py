@@ -56,6 +56,8 @@ BEFORE = re.compile(
 SIDES = {token for pair in TOKENS for token in pair}
 # Of a single feature `x_1` and `x_2` could as well be two features.
 FEWEST_NUMBERED = 2
+# Words of a sentence: names of products may have less.
+FEWEST_WORDS = 5
 
 
 def recognise(table: Table) -> bool:
@@ -81,6 +83,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     assert found is not None
     sides, numbers, words = found
     _check_marks(table, sides)
+    _check_texts(table, sides, list(numbers), asked)
     numbers = {
         name: pair for name, pair in numbers.items() if asked.label not in pair and asked.weight not in pair
     }
@@ -213,6 +216,29 @@ def _check_marks(table: Table, sides: tuple[str, str]) -> None:
     for name in columns:
         if are_marked(table.cells(name)):
             raise ValueError(marked(table, name))
+
+
+def _check_texts(table: Table, sides: tuple[str, str], numbers: list[str], asked: Columns) -> None:
+    """**Raises:** ValueError for sentences of both sides, which may be what was compared, if no label is named."""
+    if asked.label is not None:
+        return
+    tokens = [side.removeprefix("option ") for side in sides]
+    for of in (of for of in _sided(table).values() if {*of} == {*tokens}):
+        names = [of[token] for token in tokens]
+        if all(_holds_sentences(table, name) for name in names):
+            label = named(table, (*LABELS, "chosen")) or "NAME"
+            raise ValueError(
+                f"{names[0]} and {names[1]} hold texts beside the numbers of {', '.join(numbers[:3])}: give --chosen "
+                f"{names[0]} --rejected {names[1]} --label {label} if the texts were compared, or --label {label} "
+                "alone if the numbers describe what was"
+            )
+
+
+def _holds_sentences(table: Table, name: str) -> bool:
+    """Whether most of a column's cells are texts of several words, and few come again."""
+    cells = [cell for cell in table.some(name) if not is_missing(cell)]
+    texts = {cell for cell in cells if isinstance(cell, str) and len(cell.split()) >= FEWEST_WORDS}
+    return 2 * len(texts) > len(cells)
 
 
 def _more(table: Table, columns: list[str]) -> str:
