@@ -5,7 +5,7 @@ import itertools
 import re
 
 from ..columns import Columns
-from ..labels import Rule, is_missing
+from ..labels import TIE, Rule, is_missing, word
 from ..table import Table
 from .base import OF_LABELS, Mapped, Roles
 from .choice_features import NEITHER, is_no_feature
@@ -53,6 +53,8 @@ BEFORE = re.compile(
     r"(?P<stem>.+)$",
     re.I,
 )
+# Names of labels that are no classes of single things.
+CHOICES = ("chosen", "choice", "winner", "preferred", "selected", "preference", "better", "best")
 SIDES = {token for pair in TOKENS for token in pair}
 # Of a single feature `x_1` and `x_2` could as well be two features.
 FEWEST_NUMBERED = 2
@@ -291,16 +293,24 @@ def _found(
     words = {
         (where, stem): tokens
         for (where, stem), tokens in sided.items()
-        if where == place and set(tokens) == {*sides} and _words(table, tokens)
+        if where == place and set(tokens) == {*sides} and (where, stem) not in pairs and _words(table, tokens)
     }
     embedded = all(holds_numbers(table.first(name)) for tokens in pairs.values() for name in tokens.values())
-    if sides[0].isdigit() and len(pairs) + len(words) < FEWEST_NUMBERED and not embedded:
+    few = sides[0].isdigit() and len(pairs) + len(words) < FEWEST_NUMBERED and not embedded
+    if few and not _are_counted(table, sides):
         return None
     numbers, of_words = (
         {stem: (tokens[sides[0]], tokens[sides[1]]) for (_, stem), tokens in kind.items()}
         for kind in (pairs, words)
     )
     return (f"option {sides[0]}", f"option {sides[1]}"), numbers, of_words
+
+
+def _are_counted(table: Table, sides: tuple[str, str]) -> bool:
+    """Whether a column that is called after a choice holds the numbers of both sides, and nothing else but ties."""
+    label = named(table, CHOICES)
+    said = set() if label is None else {word(cell) for cell in table.some(label) if not is_missing(cell)}
+    return said - TIE == {*sides}
 
 
 def in_the_way(table: Table) -> tuple[list[str], list[str]] | None:

@@ -273,3 +273,16 @@ def test_sentences_beside_numbers_may_be_what_was_compared(stem):
     # The same few sentences describe products.
     of_products = [row | {f"{stem}_{side}": "a bag that holds a lot" for side in "ab"} for row in rows]
     assert load_pairs(of_products).names == ("chars",)
+
+
+@pytest.mark.parametrize("store", [stores.jsonl(), stores.table()])
+@pytest.mark.parametrize("n", [24, 500])
+def test_a_single_numbered_feature_is_read_where_a_choice_counts_the_options(tmp_path, store, n):
+    """Of few different numbers or of many, whatever the container."""
+    rows = [{"price_1": i % 9, "price_2": 3 * i % n, "chosen": 1 + i % 2} for i in range(n)]
+    found = load_pairs(store(tmp_path, rows))
+    assert found.names == ("price",)
+    assert found.labels[:4].tolist() == [1, -1, 1, -1]
+    rows = [{"x_1": i % 5, "x_2": 3 * i % 7, "label": 1 + i % 2} for i in range(n)]
+    with pytest.raises(ValueError, match="no column chosen_<name>"):
+        load_pairs(store(tmp_path, rows))
