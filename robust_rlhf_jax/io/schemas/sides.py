@@ -169,14 +169,36 @@ def named(table: Table, names: tuple[str, ...]) -> str | None:
     return next((lower[name] for name in names if name in lower), None)
 
 
+# How a judgement was made, or when: of "before_discussion" and "after_discussion" neither is a rater.
+TREATMENT = re.compile(
+    r"^(?:before|after|pre|post|short|long|term|strict|loose|lenient|weighted|unweighted|clean(?:ed)?|noisy|raw|filtered|"
+    r"cot|direct|zero|few|shot|prompted|swapped|reversed|train|test|val|dev|smoothed|calibrated)$",
+    re.I,
+)
+PARTS_OF_NAMES = re.compile(r"[\s_.\-]+")
+# Words of a judgement, and not of a name.
+FEWEST_OF_SENTENCES = 6
+
+
+def _are_people(table: Table, name: str) -> bool:
+    """Whether a column that is called after raters may hold their names: no sentences, nor true and false of each."""
+    cells = [cell for cell in table.some(name) if not is_missing(cell)]
+    if {word(cell) for cell in cells} in ({"true", "false"}, {"yes", "no"}):
+        return False
+    sentences = sum(isinstance(cell, str) and len(cell.split()) >= FEWEST_OF_SENTENCES for cell in cells)
+    return 2 * sentences <= len(cells)
+
+
 def rater_named(table: Table) -> str | None:
     """The column of who judged: called so, or `user` if it holds names of several people that come again.
 
     Beside embeddings in a folder it is called `raters`, as `robust-rlhf embed` writes it; elsewhere that may be their
     number."""
-    found = named(table, RATERS if table.source.container != "npy" else (*RATERS, "raters"))
-    if found is not None:
-        return found
+    lower = by_plain_name(table)
+    names = RATERS if table.source.container != "npy" else (*RATERS, "raters")
+    for name in (lower[name] for name in names if name in lower):
+        if _are_people(table, name):
+            return name
     people = names_of_users(table)
     return named(table, ("user",)) if 1 < len({*people}) <= len(people) / 2 else None
 
@@ -348,13 +370,18 @@ def rater_columns(table: Table, sides: tuple[str, str]) -> dict[str, str]:
             who = match["who"] or match["number"] or match["who2"]
             none = NO_RATER.search(who)
             other |= none is not None and not none["of_several"]
-            if not none and not CRITERIA.search(who) and not OCCASION.search(who):
+            parts = () if PERSON.match(name) else PARTS_OF_NAMES.split(who)
+            if not none and not any(map(_is_no_person, (who, *parts))):
                 found[who] = name
     people = {who: name for who, name in found.items() if not MACHINE.search(who)}
     # Machines beside what "human", "gold" or the like said are measured by it, and no panel.
     if len(people) > 1 or (other and len(people) < len(found)):
         found = people
     return found if len(found) > 1 and not _are_flags(table, found, sides) else {}
+
+
+def _is_no_person(who: str) -> bool:
+    return any(pattern.search(who) for pattern in (CRITERIA, OCCASION, TREATMENT))
 
 
 def _are_flags(table: Table, raters: dict[str, str], sides: tuple[str, str]) -> bool:

@@ -381,7 +381,9 @@ def test_what_an_abx_test_asks_is_no_preference(name):
     "names",
     [("winner_bleu", "winner_rouge"), ("winner_latency", "winner_cost"), ("preference_length", "preference_formatting"),
      ("choice_q1", "choice_q2"), ("preference_turn_1", "preference_turn_2"), ("winner_seed1", "winner_seed2"),
-     ("preference_en", "preference_de"), ("preference_reason", "preference_choice")],
+     ("preference_en", "preference_de"), ("preference_reason", "preference_choice"),
+     ("label_strict", "label_loose"), ("winner_cot", "winner_direct"), ("label_clean", "label_noisy"),
+     ("choice_before_discussion", "choice_after_discussion"), ("preference_short_term", "preference_long_term")],
 )  # fmt: skip
 def test_columns_of_metrics_questions_and_turns_are_no_raters(names):
     rows = [
@@ -394,3 +396,28 @@ def test_columns_of_metrics_questions_and_turns_are_no_raters(names):
     named = [{name.replace(names[0], "winner_ann").replace(names[1], "winner_ben"): c for name, c in row.items()}
              for row in rows]  # fmt: skip
     assert set(load_pairs(named, featuriser="format").raters) == {"ann", "ben"}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [("expert", (True, False)), ("individual", ("yes", "no")),
+     ("judge", ("A covers more of what was asked for", "B says the same in fewer words"))],
+)  # fmt: skip
+@pytest.mark.parametrize("beside", [{}, {"worker_id": "w-amber"}])
+def test_what_is_called_after_raters_and_holds_no_names_is_no_rater(said, beside):
+    name, cells = said
+    rows = [
+        {
+            "prompt": f"p {i}",
+            "response_a": f"x {i}",
+            "response_b": f"y {i}",
+            "winner": "AB"[i % 2],
+            name: cells[i % 2],
+        }
+        | beside
+        for i in range(12)
+    ]
+    raters = load_pairs(rows, featuriser="format").raters
+    assert (raters is None) if not beside else {*raters} == {"w-amber"}
+    asked = Columns(rater=name)
+    assert {*load_pairs(rows, columns=asked, featuriser="format").raters} == {*map(str, cells)}
