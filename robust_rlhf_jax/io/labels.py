@@ -25,7 +25,7 @@ TIE = {
     "both are bad", "both are equally good", "both equally good", "equally bad", "equally preferred", "about equal",
     "no clear preference", "they are about the same", "neither is better", "both are equal", "a = b", "1=2", "1 = 2",
     "both equal", "the same", "both the same", "both are the same", "they are equal", "they are the same", "no winner",
-    "it's a tie",
+    "it's a tie", "tievote", "bothbad vote",
     "i have no preference",
     "unentschieden", "gleich", "gleich gut", "gleichstand", "beide gleich", "égal", "égaux", "égalité",
     "egalite", "ex aequo", "empate", "iguales", "igual", "pareggio", "pari", "uguali", "parità",
@@ -52,9 +52,9 @@ SAYS_WHO = re.compile(
     rf"(?: (?:than|beats?|defeats?|over) (?:the )?(?:(?:{THINGS}) ?)?(?P<other>{WHO}|other)(?: (?:one|{THINGS}))?)?$"
 )
 # What labels call sides that are left and right.
-LEFT_AND_RIGHT = dict.fromkeys(("l", "links", "gauche", "izquierda", "sinistra"), 1.0) | dict.fromkeys(
-    ("r", "rechts", "droite", "derecha", "destra"), -1.0
-)
+LEFT_AND_RIGHT = dict.fromkeys(
+    ("l", "leftvote", "links", "gauche", "izquierda", "sinistra"), 1.0
+) | dict.fromkeys(("r", "rightvote", "rechts", "droite", "derecha", "destra"), -1.0)
 # The number of a step of a scale before its words: "1 - a is much better".
 STEP = re.compile(
     rf"^[1-9][.:)]? (?=.*\b(?:{WHO})\b.*\b(?:better|worse|preferred)\b|.*\bprefers?\b.*\b(?:{WHO})\b)"

@@ -5,7 +5,7 @@ from jaxtyping import Bool
 
 from .bad_cells import BadCell
 from .containers.array_files import nonfinite_cells
-from .labels import read_labels, read_ties
+from .labels import is_missing, read_labels, read_ties
 from .nobody import each_named, ids_in, named_in
 from .numeric import matrix
 from .schemas import Roles
@@ -24,7 +24,7 @@ def strengths(table: Table, roles: Roles):
         if roles.tie is not None:  # where the column of ties says so, the label may be missing
             ties, _ = read_ties(table.cells(roles.tie), roles.tie)
             cells = [
-                "tie" if tie and roles.rule.value(cell) is None else cell
+                "tie" if tie and (is_missing(cell) or roles.rule.value(cell) is None) else cell
                 for cell, tie in zip(cells, ties, strict=True)
             ]
         strength, bad = read_labels(cells, roles.label, roles.rule)

@@ -14,7 +14,17 @@ from ..table import Table
 from .flags_of_sides import check_flags
 from .numbers import FIRST_CELLS, NoSides, is_number, mostly_numbers
 from .shown_places import check_places
-from .sides import BEFORE, KEYS_OF_TESTS, LABELS, WHOSE, by_plain_name, holds_texts, label_columns, plain_name
+from .sides import (
+    BEFORE,
+    KEYS_OF_TESTS,
+    LABELS,
+    WHOSE,
+    by_plain_name,
+    holds_texts,
+    label_columns,
+    plain_name,
+    rater_named,
+)
 
 # Columns that name the winner by its id, where there is an id of each side.
 WINNERS_IDS = (
@@ -29,6 +39,23 @@ SCALES = (
 )  # fmt: skip
 # The question that asks for a label, in a form's export; one for the more helpful or the longer side asks another.
 ASKED = r"(?:better|best|prefer\w*|besser\w*|bevorzug\w*|meilleure?|préfér\w*|mejor|prefier\w*|migliore)"
+# Names of labels that may be something else beside sides called chosen and rejected: they are read beside open sides,
+# if no other label is there.
+FURTHER = (
+    "preferred_index", "preferred_idx", "chosen_index", "chosen_idx", "winner_index", "winner_idx", "winning_index",
+    "best_index", "best_idx", "selected_index", "selected_idx", "best_response", "best_answer", "winner_model",
+    "chosen_model", "chosen_model_name", "preferred_model_name", "winner_name", "vote_type", "pairwise_choice",
+)  # fmt: skip
+# Labels that take the place of an earlier one, where no rater's own stand beside them.
+SETTLED = re.compile(
+    r"(?:final|adjudicated|corrected|revised|resolved|reviewed)_(?P<after>\w+)|"
+    r"(?P<before>\w+)_(?:final|adjudicated|corrected|revised|resolved|reviewed)"
+)
+# Columns of numbers that may say by how much one side is better, or how probably.
+GRADES = re.compile(
+    r"(?:^|_)(?:margin|diff|difference|delta|gap|slider|rating|likert|probability|prob|p|preference|strength|index|idx|"
+    r"scale|wins?|better|worse|lost|loses)(?:_|$)"
+)
 QUESTION = re.compile(
     rf"(?:\w{{1,6}}[.:)] ?)?(?:which|what|who|whose|welche\w*|quelle?|cu[aá]l|quale)\b.*\b{ASKED}\b"
     r"(?:\W+(?:overall|answer|response|completion|one|option|of|the|two|for|you|vous|or|antwort|réponse|respuesta|"
@@ -108,7 +135,7 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
     found, error = {}, None
     known = LABELS + WINNERS_IDS if _beside(table, sides, ("id",)) else LABELS
     candidates = [*named_by, *(n for n in table.names if plain_name(n) in known and n not in sides)]
-    candidates = candidates or _questions(table, sides) or _worded_scales(table, sides)
+    candidates = candidates or _questions(table, sides) or _worded_scales(table, sides) or _further(table)
     # What a judge says in sentences decides where no column of labels does.
     for sentences, name in itertools.product((False, True), candidates):
         if sentences and found:
@@ -126,19 +153,53 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
             raise NoSides
         raise ValueError(
             f"{table.path} has {sides[0]} and {sides[1]}, but no label{perhaps(table, sides)}: "
-            f"{_scores_of_both(table, sides)}name its column by "
+            f"{_scores_of_both(table, sides) or _grades(table, sides)}name its column by "
             f"--label, or say by --label none that {sides[0]} always won, with --chosen {sides[0]} --rejected "
             f"{sides[1]}."
         )
     name, first = next(iter(found.items()))
     check_places(table, name, sides)
     check_flags(table, name, sides, first)
-    for other, values in found.items():
+    for other, values in {**found, **_settled(table, name, sides)}.items():
         if any(a is not None and b is not None and a * b < 0 for a, b in zip(first, values, strict=True)):
             raise ValueError(
                 f"{name} and {other} both could be the label and disagree: choose by --label {name} or --label {other}"
             )
     return name
+
+
+def _further(table: Table) -> list[str]:
+    """The only column called by one of `FURTHER`."""
+    found = [name for name in table.names if plain_name(name) in FURTHER]
+    return found if len(found) == 1 else []
+
+
+def _settled(table: Table, label: str, sides: tuple[str, str]) -> dict[str, list[float | None]]:
+    """What columns such as `final_winner` say beside a label: {} where a label is one rater's."""
+    if rater_named(table) is not None:
+        return {}
+    value, found = word_rule(sides).value, {}
+    for name in (name for name in _naming_both(table, sides) if name != label):
+        match = SETTLED.fullmatch(plain_name(name))
+        if match and (match["after"] or match["before"]) in LABELS:
+            found[name] = [None if is_missing(cell) else value(cell) for cell in table.cells(name)]
+    return found
+
+
+def _grades(table: Table, sides: tuple[str, str]) -> str:
+    """What to do where the only column of such numbers is called as grades of a pair are."""
+    found = [
+        name
+        for name in table.names
+        if name not in sides and GRADES.search(plain_name(name)) and mostly_numbers(table.some(name))
+    ]
+    if len(found) != 1:
+        return ""
+    (name,) = found
+    return (
+        f"if {name} says it, give --label {name}, and by --scale its numbers for the clearest win of {sides[0]} and of "
+        f"{sides[1]}, else "
+    )
 
 
 def perhaps(table: Table, sides: tuple[str, str]) -> str:
@@ -321,6 +382,7 @@ def _beside(table: Table, sides: tuple[str, str], what: tuple[str, ...]) -> list
     a, b = whose if "" not in whose else suffixes(sides)
     a, b = before if not a and "" not in before else (a, b)  # left_response, right_response
     names = [(f"{m}{s}{a}", f"{m}{s}{b}") for m in what for s in ("_", "")]
+    names += [(f"model_{a}_name", f"model_{b}_name")] if "model_name" in what else []
     names += [(f"{side[0]}_{m}", f"{side[1]}_{m}") for m in what for side in ((a, b), sides)]
     return [(lower[x], lower[y]) for x, y in names if x in lower and y in lower]
 

@@ -15,7 +15,7 @@ from ..table import Table
 from .answer_judgements import ORDER_SIGNS
 from .base import Mapped, records
 from .rankings import ALL_PAIRS, ANSWER_KEYS
-from .scored_sides import FAULT
+from .scored_sides import FAULT, NO_FAULT
 from .sides import plain_name
 
 LESS = (
@@ -57,7 +57,9 @@ OF_ANYTHING = ("kind", "type", "criterion", "what")
 COST = re.compile(
     r"(?:penalt(?:y|ies)|costs?|loss(?:es)?|errors?|regret|distance|perplexity|nll)(?: scores?)?"
 )
-KIND_OF_FAULT = re.compile(rf"(?:{FAULT}|{COST.pattern})(?:[ _]?(?:scores?|rates?))?")
+KIND_OF_FAULT = re.compile(rf"(?<![a-z])(?:{FAULT}|{COST.pattern})")
+# Columns that may hold -1 where less is better.
+SIGNED = re.compile(r"(?:^|_)(?:direction|sense|orientation|polarity|sign)$")
 # Texts of which none is so long say it.
 LONGEST = 60
 
@@ -96,6 +98,8 @@ def way(name: str, cell: Any, by: str) -> float | None:
         return (
             None if told is None or by == "order" else usual * (-1.0 if told == bool(flag["less"]) else 1.0)
         )
+    if SIGNED.search(plain) and word(cell) in ("1", "-1"):
+        return 1.0 if word(cell) == "1" else 0.0
     if not isinstance(cell, str) or len(cell) > LONGEST:
         return None
     said, of_direction = word(cell), OF_DIRECTION.search(plain) is not None
@@ -112,7 +116,7 @@ def way(name: str, cell: Any, by: str) -> float | None:
         return -usual
     if MORE_IS_BETTER.fullmatch(said) or (of_direction and UP.fullmatch(said)):
         return usual
-    of_fault = OF_KIND.match(plain) and KIND_OF_FAULT.fullmatch(said)
+    of_fault = OF_KIND.match(plain) and KIND_OF_FAULT.search(NO_FAULT.sub("", said))
     return 0.0 if by == "scores" and (of_fault or (plain in OF_ANYTHING and COST.fullmatch(said))) else None
 
 

@@ -36,7 +36,8 @@ def map(table: Table, asked: Columns) -> Mapped:
             yield row, asked_for, judged or "holds no preference"
 
     said = {
-        "chosen": f"{first} or {second}", "label": f"{key} in {name}: -3 is the first response, 3 the second",
+        "chosen": f"{first} or {second}",
+        "label": f"{key} in {name}: below 0 the first response is better, above 0 the second",
         "rater": "the place in the list: not the same people in every row",
     }  # fmt: skip
     return of_rows(table, NAME, rows(), (name, prompt, first, second), said, asked)

@@ -25,7 +25,8 @@ TURN = "turn"
 class Known(NamedTuple):
     """`columns` by which it is known; `prompt`, `sides` and `label` among them; `numbers`: label to strength, above 0
     for the first side, None where labels are words; `says`: what they mean; `scores`: of the sides, that must agree;
-    `doubtful`: whether these labels, all that there are, mean something else.
+    `doubtful`: whether these labels, all that there are, mean something else; `own`: columns that the authors' file
+    has beside those, and a table that is only called so has not.
     """
 
     name: str
@@ -37,11 +38,12 @@ class Known(NamedTuple):
     says: str = ""
     scores: tuple[str, str] | None = None
     doubtful: Callable[[set[str]], bool] = lambda _: False
+    own: tuple[str, ...] = ()
 
 
 # −3 … 3, below 0 where the first response is better (Wang et al. 2024, 2025).
 STRENGTH = {str(value): -float(value) for value in range(-3, 4)}
-HELPSTEER = "-3 is the first response, 3 the second"
+HELPSTEER = "below 0 the first response is better, above 0 the second"
 
 
 def _alpaca(said: str) -> float | None:
@@ -64,9 +66,12 @@ def _of_truths(labels: set[str]) -> bool:
 
 KNOWN = (
     Known("HelpSteer3", ("context", "response1", "response2", "overall_preference"), "context",
-          ("response1", "response2"), "overall_preference", STRENGTH.get, HELPSTEER, doubtful=_never_first),
+          ("response1", "response2"), "overall_preference", STRENGTH.get, HELPSTEER, doubtful=_never_first,
+          own=("individual_preference", "domain")),
     Known("HelpSteer2", ("prompt", "response_1", "response_2", "preference_strength"), "prompt",
-          ("response_1", "response_2"), "preference_strength", STRENGTH.get, HELPSTEER, doubtful=_never_first),
+          ("response_1", "response_2"), "preference_strength", STRENGTH.get, HELPSTEER, doubtful=_never_first,
+          own=("preference_statement", "preference_elaboration", "three_most_similar_preferences",
+               "all_preferences_unprocessed")),
     Known("SHP", ("history", "human_ref_A", "human_ref_B", "labels"), "history",
           ("human_ref_A", "human_ref_B"), "labels", {"1": 1.0, "0": -1.0}.get, "1 is A, 0 is B",
           ("score_A", "score_B")),
@@ -110,10 +115,24 @@ def map(table: Table, asked: Columns) -> Mapped:
         )
         _check_scores(table, known, rule)
         _check_statements(table, known, rule)
+        notes = _doubt(table, known)
     said = {"chosen": f"{sides[0]} or {sides[1]}, as {label} says", "label": f"{label}: {rule.says}"}
     roles = Roles((asked.prompt or prompt, *sides), {}, label, rule, asked.rater or rater_named(table), asked.weight,
                   asked.tie, asked.pair_id or named(table, IDS), said=said)  # fmt: skip
     return Mapped(known.name, table, roles, notes=notes, reads=OF_LABELS)
+
+
+def _doubt(table: Table, known: Known) -> tuple[str, ...]:
+    """A note on a sign that nothing but the names of columns tells, or nothing."""
+    if not known.own or any(has(table, name) for name in known.own):
+        return ()
+    (first, second), label = known.sides, known.label
+    numbers = [abs(number) for cell in table.cells(label) if (number := number_in(cell)) is not None]
+    most = f"{max(numbers, default=0.0) or 3.0:g}"
+    return (
+        f"CHECK THE SIGN of {label}: it is read as in {known.name}, below 0 for {first} and above 0 for {second}; if "
+        f"above 0 is for {first} in this file, give --scale {most} -{most}",
+    )
 
 
 def _until_turn(table: Table, sides: tuple[str, str]) -> Table:
@@ -173,18 +192,23 @@ def _check_scores(table: Table, known: Known, rule: Rule) -> None:
 
 
 def _check_statements(table: Table, known: Known, rule: Rule) -> None:
-    """**Raises:** ValueError for words of another column that name the other side in nearly all of many rows."""
+    """**Raises:** ValueError for what another column says of the other side in nearly all of many rows."""
     value = word_rule(known.sides).value
     ways = [rule.value(cell) for cell in table.cells(known.label)]
     for name in (name for name in table.names if name not in known.columns):
-        if not any(value(cell) for cell in table.some(name) if isinstance(cell, str)):
+        if not any(value(cell) for cell in table.some(name) if _may_name(cell)):
             continue
-        said = [value(cell) if isinstance(cell, str) else None for cell in table.cells(name)]
+        said = [value(cell) if _may_name(cell) else None for cell in table.cells(name)]
         if contradict_always(ways, said):
             raise ValueError(
                 f"{known.label} ({known.says}) and {name} name different sides in nearly all rows: give --label "
                 f"{name}, or say by --scale what {known.label} means"
             )
+
+
+def _may_name(cell: Any) -> bool:
+    """Whether a cell may name a side: words, and the 1 and 2 of a column such as `chosen`."""
+    return isinstance(cell, str | int | float) and not isinstance(cell, bool)
 
 
 def _first_known(number: float | None, said: float | None) -> float | None:

@@ -5,7 +5,7 @@ import itertools
 import re
 
 from ..columns import Columns
-from ..labels import Rule, is_missing
+from ..labels import TIE, Rule, is_missing, word
 from ..table import Table
 from .base import OF_LABELS, Mapped, Roles
 from .choice_features import NEITHER, is_no_feature
@@ -53,9 +53,13 @@ BEFORE = re.compile(
     r"(?P<stem>.+)$",
     re.I,
 )
+# Names of labels that are no classes of single things.
+CHOICES = ("chosen", "choice", "winner", "preferred", "selected", "preference", "better", "best")
 SIDES = {token for pair in TOKENS for token in pair}
 # A single `x_1` and `x_2` could as well be two features.
 FEWEST_NUMBERED = 2
+# Words of a sentence: names of products may have less.
+FEWEST_WORDS = 5
 
 
 def recognise(table: Table) -> bool:
@@ -81,6 +85,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     assert found is not None
     sides, numbers, words = found
     _check_marks(table, sides)
+    _check_texts(table, sides, list(numbers), asked)
     numbers = {
         name: pair for name, pair in numbers.items() if asked.label not in pair and asked.weight not in pair
     }
@@ -215,6 +220,29 @@ def _check_marks(table: Table, sides: tuple[str, str]) -> None:
             raise ValueError(marked(table, name))
 
 
+def _check_texts(table: Table, sides: tuple[str, str], numbers: list[str], asked: Columns) -> None:
+    """**Raises:** ValueError for sentences of both sides, which may be what was compared, if no label is named."""
+    if asked.label is not None:
+        return
+    tokens = [side.removeprefix("option ") for side in sides]
+    for of in (of for of in _sided(table).values() if {*of} == {*tokens}):
+        names = [of[token] for token in tokens]
+        if all(_holds_sentences(table, name) for name in names):
+            label = named(table, (*LABELS, "chosen")) or "NAME"
+            raise ValueError(
+                f"{names[0]} and {names[1]} hold texts beside the numbers of {', '.join(numbers[:3])}: give --chosen "
+                f"{names[0]} --rejected {names[1]} --label {label} if the texts were compared, or --label {label} "
+                "alone if the numbers describe what was"
+            )
+
+
+def _holds_sentences(table: Table, name: str) -> bool:
+    """Whether most of a column's cells are texts of several words, and few come again."""
+    cells = [cell for cell in table.some(name) if not is_missing(cell)]
+    texts = {cell for cell in cells if isinstance(cell, str) and len(cell.split()) >= FEWEST_WORDS}
+    return 2 * len(texts) > len(cells)
+
+
 def _more(table: Table, columns: list[str]) -> str:
     """What to do where one side has more of what people did."""
     stem = next((match["stem"] for at in (AFTER, BEFORE) if (match := at.match(columns[0].strip()))), "")
@@ -265,16 +293,24 @@ def _found(
     words = {
         (where, stem): tokens
         for (where, stem), tokens in sided.items()
-        if where == place and set(tokens) == {*sides} and _words(table, tokens)
+        if where == place and set(tokens) == {*sides} and (where, stem) not in pairs and _words(table, tokens)
     }
     embedded = all(holds_numbers(table.first(name)) for tokens in pairs.values() for name in tokens.values())
-    if sides[0].isdigit() and len(pairs) + len(words) < FEWEST_NUMBERED and not embedded:
+    few = sides[0].isdigit() and len(pairs) + len(words) < FEWEST_NUMBERED and not embedded
+    if few and not _are_counted(table, sides):
         return None
     numbers, of_words = (
         {stem: (tokens[sides[0]], tokens[sides[1]]) for (_, stem), tokens in kind.items()}
         for kind in (pairs, words)
     )
     return (f"option {sides[0]}", f"option {sides[1]}"), numbers, of_words
+
+
+def _are_counted(table: Table, sides: tuple[str, str]) -> bool:
+    """Whether a column that is called after a choice holds the numbers of both sides, and nothing else but ties."""
+    label = named(table, CHOICES)
+    said = set() if label is None else {word(cell) for cell in table.some(label) if not is_missing(cell)}
+    return said - TIE == {*sides}
 
 
 def in_the_way(table: Table) -> tuple[list[str], list[str]] | None:

@@ -25,6 +25,7 @@ from .sides import (
     holds_texts,
     named,
     open_sides,
+    plain_name,
     prompt_named,
     rater_columns,
     rater_named,
@@ -60,6 +61,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     label = asked.label if asked.label in table.columns else None
     if sides is not None and how != "named" and label is None and asked.label is None:
         _check_no_names(table, sides)
+        _check_no_test(table, sides)
         raters = rater_columns(table, sides)
         if raters:
             check_orders(table, raters, sides)
@@ -152,6 +154,18 @@ def _check_no_names(table: Table, sides: tuple[str, str]) -> None:
             f"columns {sides[0]} and {sides[1]} say which of {first} and {second} stood there in each row: write a "
             f"column of who won that names {first} or {second}, and give these by --chosen and --rejected with --label"
         )
+
+
+def _check_no_test(table: Table, sides: tuple[str, str]) -> None:
+    """**Raises:** ValueError for an ABX test, which asks of a third stimulus which of the two sides it is."""
+    for name in (name for name in table.names if re.search(r"(?:^|_)x$", plain_name(name))):
+        rows = list(zip(*(table.cells(each) for each in (name, *sides)), strict=True))
+        if all(x in (a, b) for x, a, b in rows) and {x == a for x, a, b in rows if a != b} == {True, False}:
+            raise ValueError(
+                f"column {name} repeats {sides[0]} or {sides[1]} in every row, as an ABX test does that asks which of "
+                "them it is: that is no preference, and if somebody also said which one is better, give that column "
+                "by --label"
+            )
 
 
 def _check_scores(table: Table, sides: tuple[str, str], names: tuple[str, str] | None) -> None:

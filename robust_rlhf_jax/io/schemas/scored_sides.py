@@ -40,7 +40,8 @@ FAULT = (
     r"down_?vot[a-z]*|dislik[a-z]*|effort(?!less)[a-z]*|workload|burden[a-z]*|complain[a-z]*|confus[a-z]*|frustrat[a-z]*|"
     r"annoy[a-z]*|inaccura[a-z]*|incorrect[a-z]*|incoheren[a-z]*|inconsisten[a-z]*|irrelevan[a-z]*|unhelpful[a-z]*|"
     r"unclear[a-z]*|unnatural[a-z]*|vague[a-z]*|ambigu[a-z]*|wrong[a-z]*|worse|worst|dissatisf[a-z]*|disagree[a-z]*|"
-    r"[ctw]er(?![a-z]))"
+    r"regret[a-z]*|divergen[a-z]*|distort[a-z]*|artifact[a-z]*|nois(?:e|y)|flaw(?!less)[a-z]*|delay[a-z]*|"
+    r"(?:[ctw]er|mqm|ppl|kl|r?mse|mae|fid|lpips|brier)(?![a-z]))"
 )
 # Alone: word_choice and length_control are merits.
 NEITHER = (

@@ -6,6 +6,7 @@ they say: `answer_judgements.py`. Lists of scores: `rankings.py`.
 """
 
 import dataclasses
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +27,8 @@ from .sides import plain_name, with_rater
 NAME = "several answers a row"
 ORDER = 125
 ANY_LABEL = True
+# Names of columns that may be of an answer or of a place.
+PLACE = re.compile(r"^(?:rank|ranking|place|ranking_position)_?\d+$|^\d+_(?:rank|place)$")
 
 
 def recognise(table: Table) -> bool:
@@ -48,6 +51,9 @@ def map(table: Table, asked: Columns) -> Mapped:
     check_asked(table, dataclasses.replace(asked, label=None) if of_object else asked)
     prompt = prompt_of(table, asked, (*found.answers.columns, *found.columns))
     prompts, answers = table.cells(prompt), found.answers.of(table)
+    numbered = _may_be_places(table, found)
+    if numbered:
+        found = _of_numbers(found, asked)
     if found.kind == "places":
         _check_places(found, asked)
     if found.kind == "order":
@@ -74,11 +80,46 @@ def map(table: Table, asked: Columns) -> Mapped:
     reads = (
         "tie",
         *(["first_is"] if found.counted else ()),
-        *(["ranking"] if found.kind in ("order", "places") else ()),
+        *(["ranking"] if numbered or found.kind in ("order", "places") else ()),
     )
     return of_rows(
         table, NAME, rows(), used, said, with_rater(asked, table), reads=reads, by=_by(found, asked)
     )
+
+
+def _may_be_places(table: Table, found: Found) -> bool:
+    """Whether `rank_1` to `rank_4` hold the numbers of all answers in every row, of which some mean something else as
+    ranks than as the answers in these places, and no scores tell."""
+    plain_names = [plain_name(name) for name in found.by]
+    if found.kind != "ranks" or not found.answers.numbered or not PLACE.match(plain_names[0]):
+        return False
+    if beside(table, found.answers, SCORE_KEYS):
+        return False
+    numbers = [int(name) for name in found.answers.names]
+    rows = [
+        [number_in(cell) for cell in row]
+        for row in zip(*(table.cells(name) for name in found.by), strict=True)
+        if not all(is_missing(cell) for cell in row)
+    ]
+    if not rows or any(sorted(n for n in row if n is not None) != sorted(numbers) for row in rows):
+        return False
+    return any(
+        row[numbers.index(int(n))] != own for row in rows for own, n in zip(numbers, row, strict=True) if n
+    )
+
+
+def _of_numbers(found: Found, asked: Columns) -> Found:
+    """What columns such as `rank_1` hold, as the caller says.
+
+    **Raises:** ValueError where the caller does not say it.
+    """
+    if asked.ranking is None:
+        first, last = found.by[0], found.by[-1]
+        raise ValueError(
+            f"columns {first} to {last} could hold the rank of each answer or the number of the answer in each place: "
+            "say which, by --ranking ranks or --ranking order"
+        )
+    return found._replace(kind="order") if asked.ranking == "order" else found
 
 
 def _of_two_sides(table: Table, found: Found) -> bool:

@@ -11,7 +11,8 @@ from .sides import by_plain_name, plain_name
 # Columns that say in which rows the sides were shown the other way round.
 TURNED = re.compile(
     r"^(?:(?:is|was|were|ab|position|order|side|display|presentation|responses?)_)*"
-    r"(?:swap|swapped|flip|flipped|reverse|reversed|switched|shuffled)(?:_(?:ab|order|sides?|positions?|responses?))?$"
+    r"(?:swap|swapped|flip|flipped|reverse|reversed|switched|shuffled|mirrored|inverted|transposed|"
+    r"exchanged)(?:_(?:ab|order|sides?|positions?|responses?))?$"
 )
 # Columns that may name the side that was shown first; `seen` alone says of a row that somebody saw it.
 WAS_SHOWN, THING = (
@@ -35,6 +36,7 @@ ORDERS = (
     {"ab", "ba"}, {"a_b", "b_a"}, {"normal", "swapped"}, {"forward", "backward"}, {"forward", "reverse"},
     {"forward", "reversed"}, {"order1", "order2"}, {"order_1", "order_2"},
 )  # fmt: skip
+NUMBERS_OF_ORDERS = ({"0", "1"}, {"1", "2"})
 # What rows are called in which the sides stand as in the columns, and in which they do not.
 AS_THEY_ARE = {
     "original",
@@ -98,7 +100,9 @@ def that_says_where(table: Table, labels: list, taken: tuple[str, ...], sides: t
     for column in (name for name in table.names if name not in taken):
         plain, cells = plain_name(column), {_listed(c) for c in table.some(column) if not is_missing(c)}
         turned = TURNED.match(plain) and {*map(yes_or_no, cells)} in ({True, False}, {True})
-        if turned:
+        # Of the two numbers of an order one is the other way round.
+        numbered = ORDERED.match(plain) and cells in NUMBERS_OF_ORDERS
+        if turned or numbered:
             return column
         if not places:
             continue

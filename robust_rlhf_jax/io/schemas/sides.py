@@ -128,11 +128,27 @@ RATERS_OWN = re.compile(
     r"person|coder|pref)(?:[\s_.\-](?P<who>\w+)|(?P<number>\d+))$|^(?P<who2>\w+?)[\s_.\-](?:label|vote|preference|choice|pref|annotation)$",
     re.I,
 )
+# Those of people, whoever they agree with.
+PERSON = re.compile(
+    r"^(?:annotator|rater|labell?er|worker|judge|reviewer|evaluator|expert|person|coder)", re.I
+)
+# Rows from which on two raters say the same of a side at least once.
+FEWEST_OF_FLAGS = 10
 # What a label may be about: columns of several are no raters.
 CRITERIA = re.compile(
     r"^(?:overall|help\w*|harm\w*|safe\w*|honest\w*|truth\w*|fact\w*|correct\w*|accura\w*|quality|style|tone|fluen\w*|"
     r"coheren\w*|relevan\w*|verbos\w*|concis\w*|complex\w*|complete\w*|creativ\w*|clarity|depth|instruction\w*|tox\w*|"
-    r"toxicity|bias|grammar|readab\w*|inform\w*|useful\w*|faithful\w*|consisten\w*|engag\w*|natural\w*|polite\w*)$",
+    r"toxicity|bias|grammar|readab\w*|inform\w*|useful\w*|faithful\w*|consisten\w*|engag\w*|natural\w*|polite\w*|"
+    r"length|brevity|format\w*|structure|organi[sz]\w*|layout|design|detail\w*|specific\w*|novel\w*|interest\w*|humou?r|"
+    r"empath\w*|ethic\w*|trust\w*|persuas\w*|convinc\w*|plausib\w*|logic\w*|reason\w*|explan\w*|evidence|cit(?:ation|ing)\w*|"
+    r"ground\w*|hallucin\w*|error\w*|refus\w*|simpl\w*|understand\w*|usab\w*|ease|speed|latency|cost|price|confidence|choice|"
+    r"code|coding|math\w*|content|visual\w*|image\w*|audio|bleu\w*|rouge\w*|bert\w*|comet|meteor|chrf)$",
+    re.I,
+)
+# What was asked, when, how often and in which language: of several such columns none is a rater.
+OCCASION = re.compile(
+    r"^(?:(?:q|question|turn|seed|run|sample|trial|task|prompt|item|session|wave|phase|day|week|page|part|step|temp\w*|"
+    r"t|version|v)_?\d+|en|de|fr|es|pt|nl|zh|ja|ko|ru|ar|hi)$",
     re.I,
 )
 
@@ -153,14 +169,36 @@ def named(table: Table, names: tuple[str, ...]) -> str | None:
     return next((lower[name] for name in names if name in lower), None)
 
 
+# How a judgement was made, or when: of "before_discussion" and "after_discussion" neither is a rater.
+TREATMENT = re.compile(
+    r"^(?:before|after|pre|post|short|long|term|strict|loose|lenient|weighted|unweighted|clean(?:ed)?|noisy|raw|filtered|"
+    r"cot|direct|zero|few|shot|prompted|swapped|reversed|train|test|val|dev|smoothed|calibrated)$",
+    re.I,
+)
+PARTS_OF_NAMES = re.compile(r"[\s_.\-]+")
+# Words of a judgement, and not of a name.
+FEWEST_OF_SENTENCES = 6
+
+
+def _are_people(table: Table, name: str) -> bool:
+    """Whether a column that is called after raters may hold their names: no sentences, nor true and false of each."""
+    cells = [cell for cell in table.some(name) if not is_missing(cell)]
+    if {word(cell) for cell in cells} in ({"true", "false"}, {"yes", "no"}):
+        return False
+    sentences = sum(isinstance(cell, str) and len(cell.split()) >= FEWEST_OF_SENTENCES for cell in cells)
+    return 2 * sentences <= len(cells)
+
+
 def rater_named(table: Table) -> str | None:
     """The column of who judged: called so, or `user` if it holds names of several people that come again.
 
     Beside embeddings in a folder it is called `raters`, as `robust-rlhf embed` writes it; elsewhere that may be their
     number."""
-    found = named(table, RATERS if table.source.container != "npy" else (*RATERS, "raters"))
-    if found is not None:
-        return found
+    lower = by_plain_name(table)
+    names = RATERS if table.source.container != "npy" else (*RATERS, "raters")
+    for name in (lower[name] for name in names if name in lower):
+        if _are_people(table, name):
+            return name
     people = names_of_users(table)
     return named(table, ("user",)) if 1 < len({*people}) <= len(people) / 2 else None
 
@@ -332,7 +370,8 @@ def rater_columns(table: Table, sides: tuple[str, str]) -> dict[str, str]:
             who = match["who"] or match["number"] or match["who2"]
             none = NO_RATER.search(who)
             other |= none is not None and not none["of_several"]
-            if not none and not CRITERIA.search(who):
+            parts = () if PERSON.match(name) else PARTS_OF_NAMES.split(who)
+            if not none and not any(map(_is_no_person, (who, *parts))):
                 found[who] = name
     people = {who: name for who, name in found.items() if not MACHINE.search(who)}
     # Machines beside what "human", "gold" or the like said are measured by it, and no panel.
@@ -341,10 +380,18 @@ def rater_columns(table: Table, sides: tuple[str, str]) -> dict[str, str]:
     return found if len(found) > 1 and not _are_flags(table, found, sides) else {}
 
 
+def _is_no_person(who: str) -> bool:
+    return any(pattern.search(who) for pattern in (CRITERIA, OCCASION, TREATMENT))
+
+
 def _are_flags(table: Table, raters: dict[str, str], sides: tuple[str, str]) -> bool:
-    """Whether two columns called after the sides, such as winner_0 and winner_1, differ in nearly all rows: they say
-    which side won, not who said so."""
+    """Whether two columns called after the sides, such as winner_0 and winner_1, differ in nearly all rows, or are
+    never both 1 in many, and not called after people: they say which side won, not who said so."""
     if {*raters} != {*suffixes(sides)}:
         return False
     both = [[word(cell) for cell in cells] for cells in zip(*map(table.some, raters.values()), strict=False)]
-    return sum(a != b for a, b in both) > 0.9 * len(both)
+    if sum(a != b for a, b in both) > 0.9 * len(both):
+        return True
+    people = any(PERSON.match(name) for name in raters.values())
+    never = ["1", "1"] not in both and {said for row in both for said in row} <= {"0", "1", ""}
+    return never and not people and len(both) >= FEWEST_OF_FLAGS

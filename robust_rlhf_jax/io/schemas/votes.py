@@ -69,6 +69,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     given = [vote for row in votes for _, vote in row]
     if asked.first_is is None and asked.scale is None:
         check_places_of_votes(table, name, given, (first, second))
+        check_places_of_votes(_beside_votes(table, name), name, given, (first, second))
     rule = rule_for(given, name, (first, second), asked)
     cells = zip(prompts, votes, table.cells(first), table.cells(second), strict=True)
     rows = (
@@ -216,6 +217,14 @@ def _votes(cell: Any, separator: str | None = None):
             who = next((said[k] for k in WHO if k in said), place)
             if isinstance(what, str | int | float):
                 yield None if who is None else str(who), what
+
+
+def _beside_votes(table: Table, name: str) -> Table:
+    """What objects of votes hold, a row for each: a key such as `swapped` may say where the sides were shown."""
+    found = [entry for cell in table.cells(name) for entry in records(cell)]
+    keys = dict.fromkeys(str(key) for entry in found for key in entry if plain_name(str(key)) not in WHAT)
+    columns: dict[str, list] = {key: [entry.get(key) for entry in found] for key in keys}
+    return Table(table.source, columns, len(found))
 
 
 def _answer(said: dict) -> Any:

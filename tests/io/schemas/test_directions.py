@@ -73,7 +73,7 @@ def test_low_scores_are_the_best_where_a_column_says_so(said, n):
     "said",
     [{"score_direction": "higher is better"}, {"scale": "1 = worst, 5 = best"}, {"lower_is_better": 0},
      {"kind": "reward"}, {"direction": "en-de"}, {"type": "harmful"}, {"note": "a lower score would be better here"},
-     {"order": "best to worst"}, {"metric": "helpfulness"}],
+     {"order": "best to worst"}, {"metric": "helpfulness"}, {"score_direction": 1}, {"metric": "error-free"}],
 )  # fmt: skip
 def test_high_scores_stay_the_best_where_no_column_says_otherwise(said):
     assert first_words(load_pairs(scored(said, 0.9, 0.2), featuriser="format")) == {"good"}
@@ -142,3 +142,13 @@ def test_a_kind_inside_the_objects_of_answers_is_asked_about():
     ]
     with pytest.raises(ValueError, match="the key kind in column responses says 'penalty'"):
         load_pairs(rows, featuriser="format")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"score_direction": -1}, {"score_sign": "-1"}, {"metric_name": "word error rate"}, {"metric": "mean MQM"},
+     {"metric": "MQM"}, {"score_type": "regret"}, {"metric": "normalised edit distance"}],
+)  # fmt: skip
+def test_scores_of_which_less_may_be_better_are_asked_about(said):
+    with pytest.raises(ValueError, match="as if the highest score were the best: turn the signs"):
+        load_pairs(scored(said), featuriser="format")

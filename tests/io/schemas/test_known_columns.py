@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from robust_rlhf_jax.io import Columns, load_pairs
+from robust_rlhf_jax.io import Columns, describe, load_pairs
 
 HELPSTEER = "prompt,response_1,response_2,{label}preference_strength\n"
 
@@ -47,6 +47,39 @@ def test_strengths_that_statements_contradict_are_asked_about(wrong):
             assert load_pairs(rows, columns=asked, featuriser="format").swapped.tolist() == [True, False] * 6
     else:
         assert load_pairs(rows, featuriser="format").swapped.tolist() == [False, True] * 6
+
+
+@pytest.mark.parametrize("number", [int, float, str])
+def test_strengths_that_the_number_of_the_chosen_side_contradicts_are_asked_about(number):
+    rows = [
+        {"prompt": f"p{i}", "response_1": f"x {i}", "response_2": f"y {i}", "preference_strength": (1, -2)[i % 2],
+         "chosen": number(1 + i % 2)}
+        for i in range(12)
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match=r"and chosen name different sides .* --label chosen"):
+        load_pairs(rows, featuriser="format")
+    for asked in (Columns(label="chosen"), Columns(scale=(2, -2))):
+        assert load_pairs(rows, columns=asked, featuriser="format").swapped.tolist() == [False, True] * 6
+
+
+@pytest.mark.parametrize("more", [{}, {"split": "train"}, {"preference_statement": "-"}])
+def test_a_description_asks_to_check_the_sign_of_strengths_that_only_names_of_columns_tell(more):
+    rows = [
+        {
+            "prompt": f"p{i}",
+            "response_1": f"x {i}",
+            "response_2": f"y {i}",
+            "preference_strength": (1, -2)[i % 2],
+        }
+        | more
+        for i in range(12)
+    ]
+    text = str(describe(rows))
+    assert "preference_strength: below 0 the first response is better, above 0 the second" in text
+    assert ("CHECK THE SIGN of preference_strength" in text) == ("preference_statement" not in more)
+    assert ("if above 0 is for response_1 in this file, give --scale 2 -2" in text) == (
+        "preference_statement" not in more
+    )
 
 
 def test_strengths_above_0_alone_are_asked_about(tmp_path):

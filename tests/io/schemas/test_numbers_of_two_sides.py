@@ -252,3 +252,37 @@ def test_a_column_whose_cells_name_sides_is_named_where_no_label_is_known():
         load_pairs(rows)
     rows = [row | {"selected_option": ("left", "right")[i % 2]} for i, row in enumerate(rows)]
     assert load_pairs(rows).labels.tolist() == [1, -1] * 6
+
+
+@pytest.mark.parametrize("stem", ["headline", "code", "poem"])
+def test_sentences_beside_numbers_may_be_what_was_compared(stem):
+    rows = [
+        {f"{stem}_{side}": f"text {i} of the {side} kind" for side in "ab"}
+        | {"chars_a": i % 5, "chars_b": i % 3, "winner": "ab"[i % 2]}
+        for i in range(12)
+    ]
+    flags = f"--chosen {stem}_a --rejected {stem}_b --label winner"
+    with pytest.raises(
+        ValueError, match=rf"beside the numbers of chars: give {flags} if the texts were compared"
+    ):
+        load_pairs(rows)
+    sides = {"chosen": f"{stem}_a", "rejected": f"{stem}_b"}
+    texts = load_pairs(rows, columns=Columns(**sides, label="winner"), featuriser="format").texts
+    assert texts.chosen[:2] == ["text 0 of the a kind", "text 1 of the b kind"]
+    assert load_pairs(rows, columns=Columns(label="winner")).names == ("chars",)
+    # The same few sentences describe products.
+    of_products = [row | {f"{stem}_{side}": "a bag that holds a lot" for side in "ab"} for row in rows]
+    assert load_pairs(of_products).names == ("chars",)
+
+
+@pytest.mark.parametrize("store", [stores.jsonl(), stores.table()])
+@pytest.mark.parametrize("n", [24, 500])
+def test_a_single_numbered_feature_is_read_where_a_choice_counts_the_options(tmp_path, store, n):
+    """Of few different numbers or of many, whatever the container."""
+    rows = [{"price_1": i % 9, "price_2": 3 * i % n, "chosen": 1 + i % 2} for i in range(n)]
+    found = load_pairs(store(tmp_path, rows))
+    assert found.names == ("price",)
+    assert found.labels[:4].tolist() == [1, -1, 1, -1]
+    rows = [{"x_1": i % 5, "x_2": 3 * i % 7, "label": 1 + i % 2} for i in range(n)]
+    with pytest.raises(ValueError, match="no column chosen_<name>"):
+        load_pairs(store(tmp_path, rows))

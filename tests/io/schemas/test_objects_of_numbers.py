@@ -72,7 +72,10 @@ def test_single_numbers_are_no_texts_unless_they_answer_a_prompt(prompt):
             load_pairs(rows)
 
 
-def test_one_feature_of_numbered_sides_is_refused():
+def test_one_feature_of_numbered_sides_is_refused_unless_a_choice_counts_them():
     rows = [{"1": {"price": i}, "2": {"price": 3}, "choice": 1 + i % 2} for i in range(9)]
+    assert load_pairs(rows).labels.tolist() == [1, -1, 1, -1, 1, -1, 1, -1, 1]
     with pytest.raises(ValueError, match="has no column chosen_<name>"):
-        load_pairs(rows)
+        load_pairs(
+            [{"label" if name == "choice" else name: cell for name, cell in row.items()} for row in rows]
+        )

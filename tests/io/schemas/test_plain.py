@@ -6,7 +6,7 @@ from wild.arenas import word
 from wild.case import Case
 from wild.chosen import each
 
-from robust_rlhf_jax.io import load_pairs
+from robust_rlhf_jax.io import Columns, load_pairs
 
 TIES = {"ties": True}
 RATED = ("prompt", "row", "rater")
@@ -360,3 +360,64 @@ def test_a_dialogue_beside_an_answer_has_the_prompt_in_it(whole):
     assert (texts.prompt, texts.chosen, texts.rejected) == tuple(
         [f"{a} {i}" for i in range(3)] for a in "qxy"
     )
+
+
+@pytest.mark.parametrize("name", ["X", "text_x", "Text X"])
+def test_what_an_abx_test_asks_is_no_preference(name):
+    rows = [
+        {"text_a": f"x {i}", "text_b": f"y {i}", name: f"{'xy'[i % 2]} {i}", "choice": "AB"[i % 3 > 0]}
+        for i in range(12)
+    ]
+    with pytest.raises(
+        ValueError, match=rf"column {name} repeats text_a or text_b in every row, as an ABX test"
+    ):
+        load_pairs(rows, featuriser="format")
+    assert load_pairs(rows, columns=Columns(label="choice"), featuriser="format").n_pairs == 12
+    rows[3][name] = "another"
+    assert load_pairs(rows, featuriser="format").n_pairs == 12
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("winner_bleu", "winner_rouge"), ("winner_latency", "winner_cost"), ("preference_length", "preference_formatting"),
+     ("choice_q1", "choice_q2"), ("preference_turn_1", "preference_turn_2"), ("winner_seed1", "winner_seed2"),
+     ("preference_en", "preference_de"), ("preference_reason", "preference_choice"),
+     ("label_strict", "label_loose"), ("winner_cot", "winner_direct"), ("label_clean", "label_noisy"),
+     ("choice_before_discussion", "choice_after_discussion"), ("preference_short_term", "preference_long_term")],
+)  # fmt: skip
+def test_columns_of_metrics_questions_and_turns_are_no_raters(names):
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}"}
+        | {name: "ABA"[(i + k) % (2 + k)] for k, name in enumerate(names)}
+        for i in range(12)
+    ]
+    with pytest.raises(ValueError, match=rf"the cells of {names[0]}, {names[1]} name sides"):
+        load_pairs(rows, featuriser="format")
+    named = [{name.replace(names[0], "winner_ann").replace(names[1], "winner_ben"): c for name, c in row.items()}
+             for row in rows]  # fmt: skip
+    assert set(load_pairs(named, featuriser="format").raters) == {"ann", "ben"}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [("expert", (True, False)), ("individual", ("yes", "no")),
+     ("judge", ("A covers more of what was asked for", "B says the same in fewer words"))],
+)  # fmt: skip
+@pytest.mark.parametrize("beside", [{}, {"worker_id": "w-amber"}])
+def test_what_is_called_after_raters_and_holds_no_names_is_no_rater(said, beside):
+    name, cells = said
+    rows = [
+        {
+            "prompt": f"p {i}",
+            "response_a": f"x {i}",
+            "response_b": f"y {i}",
+            "winner": "AB"[i % 2],
+            name: cells[i % 2],
+        }
+        | beside
+        for i in range(12)
+    ]
+    raters = load_pairs(rows, featuriser="format").raters
+    assert (raters is None) if not beside else {*raters} == {"w-amber"}
+    asked = Columns(rater=name)
+    assert {*load_pairs(rows, columns=asked, featuriser="format").raters} == {*map(str, cells)}

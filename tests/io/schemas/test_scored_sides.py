@@ -43,6 +43,7 @@ def rows(n=8, **more):
     "name",
     ["severity_rating", "badness_score", "negative_score", "spam_score", "latency_score", "difficulty_rating",
      "similarity_score", "length_score", "word_score",
+     "mqm_score", "regret_score", "ppl_score",
      "toxicity_score", "harm_rating", "perplexity_score", "error_score", "elo_rating", "total_costs_score",
      "logloss_score", "risk_free_loss_score", "elo-score", "biased_score", "offensiveness_rating",
      "violation_score", "plagiarism_score", "refusal_rating", "nll_score", "ter_score", "edit_distance_score",

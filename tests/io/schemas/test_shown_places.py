@@ -244,3 +244,24 @@ def test_votes_for_the_second_place_alone_are_asked_about():
     ]
     with pytest.raises(ValueError, match="votes may name places or columns: write there which side won"):
         load_pairs(rows, featuriser="format")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ("order", (0, 1)),
+        ("presentation_order", ("1", "2")),
+        ("mirrored", (False, True)),
+        ("inverted", ("no", "yes")),
+    ],
+)
+def test_two_numbers_of_an_order_and_more_words_for_turned_sides_are_asked_about(said):
+    name, cells = said
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}", "verdict": "AB"[i % 3 > 0], name: cells[i % 2]}
+        for i in range(12)
+    ]
+    with pytest.raises(ValueError, match=f"column {name} says in which rows the sides changed places"):
+        load_pairs(rows, featuriser="format")
+    rows = [row | {name: i} if name.endswith("order") else row | {name: False} for i, row in enumerate(rows)]
+    assert load_pairs(rows, featuriser="format").n_pairs == 12

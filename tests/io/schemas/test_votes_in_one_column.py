@@ -351,3 +351,24 @@ def test_the_only_vote_of_each_row_has_no_rater_by_its_place(votes, who):
     found = load_pairs(made, featuriser="format")
     assert found.raters is None if who is None else set(found.raters) == {"ann"}
     assert not found.swapped.any()
+
+
+@pytest.mark.parametrize("said", [("A", "B"), ("first", "second")])
+def test_votes_beside_which_it_says_that_the_sides_were_swapped_are_asked_about(said):
+    made = [
+        {"prompt": f"p {i}", "response_a": f"x {i}", "response_b": f"y {i}"}
+        | {
+            "annotations": [
+                {"annotator": who, "preference": said[k], "swapped": bool(k)} for k, who in enumerate("uv")
+            ]
+        }
+        for i in range(12)
+    ]
+    with pytest.raises(
+        ValueError, match=r"swapped says in which rows the sides changed places, .* --first-is"
+    ):
+        load_pairs(made, featuriser="format")
+    for row in made:
+        for vote in row["annotations"]:
+            vote["swapped"] = False
+    assert load_pairs(made, featuriser="format").n_pairs == 24

@@ -112,6 +112,22 @@ def test_votes_of_two_raters_are_no_flags():
     assert set(load_pairs(rows, featuriser="format").raters) == {"1", "2"}
 
 
+def test_flags_of_which_both_are_0_in_many_rows_are_no_raters():
+    """Pick-a-Pic's `has_label` is false there."""
+    rows = [
+        {"text_0": f"x {i}", "text_1": f"y {i}", "label_0": int(i % 5 in (1, 2)), "label_1": int(i % 5 > 2)}
+        for i in range(30)
+    ]
+    with pytest.raises(ValueError, match=r"label_0 and label_1 score them"):
+        load_pairs(rows, featuriser="format")
+    # Raters who agree on either side now and then are raters.
+    rows = [
+        {"text_0": f"x {i}", "text_1": f"y {i}", "label_0": i % 2, "label_1": int(i % 3 > 0)}
+        for i in range(30)
+    ]
+    assert set(load_pairs(rows, featuriser="format").raters) == {"0", "1"}
+
+
 @pytest.mark.parametrize("flags", [("a_is_better",), ("a_chosen", "b_chosen"), ("rank_b", "rank_a")])
 def test_flags_and_ranks_of_sides_are_asked_about_where_they_contradict_the_label(flags):
     items = worlds.pairs(np.random.default_rng(1))
