@@ -231,10 +231,11 @@ than the prior allows), max_steps, nonfinite |
         low, high = (100 * float(v) for v in self.interval)
         if float(self.epsilon) > 0:
             out = round(n * float(self.epsilon))
-            return (
-                f"{out:,} of {n:,} {pairs} ({100 * float(self.epsilon):.1f} %) are contradicted by the rest and left "
-                f"out; between {low:.1f} and {high:.1f} % may be corrupt."
-            )
+            share = f"{out:,} of {n:,} {pairs} ({100 * float(self.epsilon):.1f} %)"
+            said = f"{share} {'is' if out == 1 else 'are'} contradicted by the rest and left out"
+            if low >= high:  # the evidence exceeds what was left out, and that exceeds ε
+                return f"{said}; more look corrupt than ε allows.{' Tell a larger ε.' if hints else ''}"
+            return f"{said}; between {low:.1f} and {high:.1f} % may be corrupt."
         if low > 0:
             return (
                 f"At least {low:.1f} % of the pairs contradict every reward, more than ε allows: {every} count, and "

@@ -12,6 +12,8 @@ from .test_model import EVIDENCE, contended, model
 def test_hints_in_python_can_be_left_out():
     contradicted = model(interval=jnp.asarray([0.05, 0.2], jnp.float32))
     assert contradicted.described(hints=False).endswith("and corrupt ones may decide.")
+    too_few = model(**EVIDENCE | {"interval": jnp.asarray([0.105, 0.105], jnp.float32)})
+    assert too_few.described(hints=False).endswith("more look corrupt than ε allows.")
     two = model(**EVIDENCE, explanations=contended())
     assert two.described(hints=False).endswith("it needs 11.0 % of them to be corrupt.")
 
@@ -27,6 +29,16 @@ def test_hints_in_python_can_be_left_out():
         (
             EVIDENCE,
             "210 of 2,000 pairs (10.5 %) are contradicted by the rest and left out; "
+            "between 10.0 and 20.0 % may be corrupt.",
+        ),
+        (
+            EVIDENCE | {"interval": jnp.asarray([0.105, 0.105], jnp.float32)},
+            "210 of 2,000 pairs (10.5 %) are contradicted by the rest and left out; more look corrupt than ε allows. "
+            "Tell a larger ε.",
+        ),
+        (
+            EVIDENCE | {"epsilon": jnp.asarray(1 / 2000, jnp.float32)},
+            "1 of 2,000 pairs (0.1 %) is contradicted by the rest and left out; "
             "between 10.0 and 20.0 % may be corrupt.",
         ),
         (
