@@ -156,7 +156,7 @@ def decide(
     """Whether pairs are corrupt, and how far each explanation is believed.
 
     - An explanation is admissible if it convicts at most `allowance`·ε of the pairs, and needs at most ε + 2·`habit` of
-      them corrupt; the plain fit always.
+      them corrupt. If none is, the plain fit is believed and no pair is left out, since ε is a ceiling.
     - Admissible ones are weighed by `bootstrap_weights`.
     - There is corruption if the best of them is ahead of every candidate without corruption by `certainty` nats, and if
       it matters: accuracy of `material` is at stake, or the lead exceeds `nonlinearity` nats per pair, by which honest
@@ -171,7 +171,8 @@ def decide(
     first = jnp.arange(len(finite)) == 0
     few_convicted = judged.convicted <= config.allowance * epsilon
     few_needed = judged.needed <= epsilon + 2.0 * config.habit
-    admissible = (finite & few_convicted & few_needed) | first
+    allowed = finite & few_convicted & few_needed
+    admissible = allowed | (first & ~jnp.any(allowed))
     differ = apart(judged)
     same = differ < config.plausible
     weights, free = jax.lax.map(
@@ -184,7 +185,7 @@ def decide(
     staked = matmul(weights, jnp.where(finite, at_stake, 0.0)) > config.material
 
     def is_found(evidence: Float[Array, " E"]) -> Bool[Array, ""]:
-        lead = jnp.max(jnp.where(admissible, evidence, -jnp.inf))
+        lead = jnp.max(jnp.where(allowed, evidence, -jnp.inf))
         return (lead > config.certainty) & (staked | (lead > config.nonlinearity * n))
 
     honest = jnp.where(finite, judged.honest, -jnp.inf)

@@ -234,12 +234,12 @@ than the prior allows), max_steps, nonfinite |
             share = f"{out:,} of {n:,} {pairs} ({100 * float(self.epsilon):.1f} %)"
             said = f"{share} {'is' if out == 1 else 'are'} contradicted by the rest and left out"
             if low >= high:  # the evidence exceeds what was left out, and that exceeds ε
-                return f"{said}; more look corrupt than ε allows.{' Tell a larger ε.' if hints else ''}"
+                return f"{said}; more look corrupt than ε allows.{' Give a larger ε.' if hints else ''}"
             return f"{said}; between {low:.1f} and {high:.1f} % may be corrupt."
         if low > 0:
             return (
                 f"At least {low:.1f} % of the pairs contradict every reward, more than ε allows: {every} count, and "
-                f"corrupt ones may decide.{' Tell a larger ε.' if hints else ''}"
+                f"corrupt ones may decide.{' Give a larger ε.' if hints else ''}"
             )
         if high == 0 and int(self.status) != Status.SEPARABLE:
             return f"ε = 0 allows no corruption: maximum likelihood on {every}, none of them doubted."

@@ -34,7 +34,7 @@ def test_hints_in_python_can_be_left_out():
         (
             EVIDENCE | {"interval": jnp.asarray([0.105, 0.105], jnp.float32)},
             "210 of 2,000 pairs (10.5 %) are contradicted by the rest and left out; more look corrupt than ε allows. "
-            "Tell a larger ε.",
+            "Give a larger ε.",
         ),
         (
             EVIDENCE | {"epsilon": jnp.asarray(1 / 2000, jnp.float32)},
@@ -44,7 +44,7 @@ def test_hints_in_python_can_be_left_out():
         (
             {"interval": jnp.asarray([0.05, 0.2], jnp.float32)},
             "At least 5.0 % of the pairs contradict every reward, more than ε allows: all 2,000 pairs count, "
-            "and corrupt ones may decide. Tell a larger ε.",
+            "and corrupt ones may decide. Give a larger ε.",
         ),
         (
             EVIDENCE | {"doubted": jnp.asarray([[0.1, 0.99, 0.0], [1.0, 0.0, 0.0]])},
