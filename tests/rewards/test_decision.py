@@ -191,7 +191,9 @@ def test_a_reward_that_needs_more_than_honest_choices_seem_to_is_not_admissible(
     assert bool(found.admissible[1]) == bool(found.corrupt) == admissible
 
 
-@pytest.mark.parametrize(("plain", "other", "corrupt"), [(0.3, 0.3, False), (0.3, 0.1, True), (0.1, 0.3, True)])
+@pytest.mark.parametrize(
+    ("plain", "other", "corrupt"), [(0.3, 0.3, False), (0.3, 0.1, True), (0.1, 0.3, True)]
+)
 def test_epsilon_is_a_ceiling_for_the_plain_fit_too(plain, other, corrupt):
     """A plain fit that convicts more than ε is believed only if every reward does, and then no pair is left out."""
     convicted = jnp.asarray([plain, other])
