@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from robust_rlhf_jax.io import Pairs
-from robust_rlhf_jax.io.nobody import has_name
+from robust_rlhf_jax.io.unnamed_raters import has_name
 from robust_rlhf_jax.raters import Agreement, RaterTable, krippendorff_alpha, rate_raters
 from robust_rlhf_jax.raters.kinds import BAD
 from robust_rlhf_jax.raters.rating import MOST_AXES

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from .missing_codes import of_missing
-from .nobody import has_name
 from .pairs import Pairs
 from .rejected_work import of_rejected_work
 from .schemas import Mapped
 from .schemas.sides import PROMPTS
 from .table import Source, Table
+from .unnamed_raters import has_name
 
 # Pairs, characters of a text, and skipped rows that are shown.
 EXAMPLES, SHOWN, SKIPPED = 3, 300, 20

@@ -18,9 +18,9 @@ from .bad_cells import BadCell
 from .featurisers import Featuriser
 from .frames import aligned_frames, column_names, usual_names
 from .given_arrays import array_of, as_floats, of_numbers, same, traced_or_host, where
-from .nobody import each_named
 from .table import Source
 from .texts import Texts
+from .unnamed_raters import each_named
 
 if TYPE_CHECKING:
     from .descriptions import Description

@@ -6,13 +6,13 @@ from jaxtyping import Bool
 from .bad_cells import BadCell
 from .containers.array_files import nonfinite_cells
 from .labels import is_missing, read_labels, read_ties
-from .nobody import each_named, ids_in, named_in
 from .numeric import matrix
 from .schemas import Roles
 from .schemas.numbers import with_unit
 from .schemas.words import columns_of, word_of
 from .table import Table
 from .texts import Texts, read_texts
+from .unnamed_raters import each_named, ids_in, named_in
 
 
 def strengths(table: Table, roles: Roles):

@@ -13,7 +13,6 @@ from jaxtyping import Bool, Int, Shaped
 from .bad_cells import BadCell, usable_rows
 from .columns import Columns
 from .loading import read_pairs
-from .nobody import each_named
 from .reading import table_batches
 from .role_cells import ids_of, pair_key, people_of, strengths, texts_of, turned
 from .schemas import map_table
@@ -22,6 +21,7 @@ from .schemas.inputs import with_inputs
 from .schemas.sides import names_of_users, rater_named
 from .table import Table
 from .texts import Texts
+from .unnamed_raters import each_named
 
 # Rows that are read at once.
 BATCH = 2048

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from robust_rlhf_jax.io.nobody import has_name
+from robust_rlhf_jax.io.unnamed_raters import has_name
 from robust_rlhf_jax.outputs import environment, whole_folder, write_json
 from robust_rlhf_jax.raters import RaterTable
 from robust_rlhf_jax.raters.kinds import BAD

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from scipy.special import expit
 
 from robust_rlhf_jax.io.frames import is_frame, unmasked
-from robust_rlhf_jax.io.nobody import has_name
+from robust_rlhf_jax.io.unnamed_raters import has_name
 from robust_rlhf_jax.raters import RaterTable, rate_raters
 from robust_rlhf_jax.raters.rating import MOST_AXES
 from robust_rlhf_jax.rewards import RewardModel, RobustFit, fit_reward

@@ -13,11 +13,11 @@ from robust_rlhf_jax.io.given_arrays import other_parts, same_parts
 from robust_rlhf_jax.io.label_rules import rule_for
 from robust_rlhf_jax.io.labels import is_missing, number_in, read_labels, read_ties, suffixes
 from robust_rlhf_jax.io.missing_sides import PLAYERS
-from robust_rlhf_jax.io.nobody import each_named, name_of, named_in
 from robust_rlhf_jax.io.schemas.answer_names import Answers, beside
 from robust_rlhf_jax.io.schemas.rankings import SCORE_KEYS
 from robust_rlhf_jax.io.schemas.sides import RATERS, by_plain_name, named, plain_name
 from robust_rlhf_jax.io.table import Table
+from robust_rlhf_jax.io.unnamed_raters import each_named, name_of, named_in
 from robust_rlhf_jax.memory import check_room
 from robust_rlhf_jax.row_order import check_rows
 from robust_rlhf_jax.terminal import counted

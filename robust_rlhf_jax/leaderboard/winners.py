@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from robust_rlhf_jax.io.bad_cells import shown
 from robust_rlhf_jax.io.labels import is_missing, word, word_rule
-from robust_rlhf_jax.io.nobody import name_of
+from robust_rlhf_jax.io.unnamed_raters import name_of
 
 
 def read_names(

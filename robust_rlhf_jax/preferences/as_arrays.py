@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from robust_rlhf_jax.checks import check_known, is_traced
 from robust_rlhf_jax.io import Pairs
-from robust_rlhf_jax.io.nobody import each_named
+from robust_rlhf_jax.io.unnamed_raters import each_named
 
 from .comparisons import comparisons_of
 from .data import PreferenceData

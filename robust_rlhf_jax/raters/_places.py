@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from robust_rlhf_jax.io.nobody import has_name
+from robust_rlhf_jax.io.unnamed_raters import has_name
 
 from ._missing import listed
 

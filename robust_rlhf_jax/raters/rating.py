@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.io.given_arrays import other_parts, same_parts
-from robust_rlhf_jax.io.nobody import each_named
+from robust_rlhf_jax.io.unnamed_raters import each_named
 from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.preferences import PreferenceData, as_labelled
 from robust_rlhf_jax.preferences.validation import check_source

@@ -12,7 +12,7 @@ from scipy.special import softmax
 from robust_rlhf_jax.io import Pairs
 from robust_rlhf_jax.io.frames import in_order
 from robust_rlhf_jax.io.given_arrays import other_parts, same_parts
-from robust_rlhf_jax.io.nobody import each_named
+from robust_rlhf_jax.io.unnamed_raters import each_named
 from robust_rlhf_jax.kernels.linalg import einsum, matmul
 from robust_rlhf_jax.preferences import group_numbers
 from robust_rlhf_jax.rewards import RewardModel, fit_reward

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from robust_rlhf_jax.io.nobody import each_named, has_name
+from robust_rlhf_jax.io.unnamed_raters import each_named, has_name
 from robust_rlhf_jax.raters import reliability
 from robust_rlhf_jax.sources.beside import sortable
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robust_rlhf_jax.io.nobody import has_name
+from robust_rlhf_jax.io.unnamed_raters import has_name
 
 from .base import Batch, Issue
 

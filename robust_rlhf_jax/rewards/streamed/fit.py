@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from robust_rlhf_jax.io.nobody import each_named
 from robust_rlhf_jax.io.pairs import Pairs, clusters_of
+from robust_rlhf_jax.io.unnamed_raters import each_named
 from robust_rlhf_jax.memory import give_back
 from robust_rlhf_jax.preferences import as_labelled, group_numbers
 from robust_rlhf_jax.preferences.validation import check_source

@@ -6,7 +6,7 @@ import pytest
 
 from robust_rlhf_jax import Pairs, fit_reward
 from robust_rlhf_jax.io import Columns, describe, load_pairs
-from robust_rlhf_jax.io.nobody import each_named, has_name, named_in
+from robust_rlhf_jax.io.unnamed_raters import each_named, has_name, named_in
 from robust_rlhf_jax.preferences import group_numbers
 from robust_rlhf_jax.raters import krippendorff_alpha, rate_raters
 

@@ -25,7 +25,7 @@ def each_named(values: Any) -> Any:
 
     **Example:**
 
-    >>> from robust_rlhf_jax.io.nobody import each_named
+    >>> from robust_rlhf_jax.io.unnamed_raters import each_named
     >>> each_named(["Ann", None, "Ben"]).tolist()
     ['Ann', 'nobody, row 1', 'Ben']
     """
@@ -61,7 +61,7 @@ def ids_in(cells: list) -> np.ndarray:
 
     **Example:**
 
-    >>> from robust_rlhf_jax.io.nobody import each_named, ids_in
+    >>> from robust_rlhf_jax.io.unnamed_raters import each_named, ids_in
     >>> ids = ids_in([7, None, "NULL"])
     >>> ids.tolist(), each_named(ids).tolist()
     (['7', '', ''], ['7', 'nobody, row 1', 'nobody, row 2'])
