@@ -137,14 +137,15 @@ def judged_by_all(measured: Measured, lanes: Lanes, cells: Cells, comparisons: C
     rows, last = [], lanes.last()
     for lane in range(len(last)):
         margins, leverage = (part[lane][:n] for part in (measured.margins, measured.leverage))
-        arrays = (
-            last[lane],
-            margins,
-            leverage,
-            lane == 0,
-            bins_by_size(margins, cells),
+        one = _judged_one(
+            cells,
+            jnp.asarray(last[lane]),
+            jnp.asarray(margins),
+            jnp.asarray(leverage),
+            jnp.asarray(lane == 0),
+            jnp.asarray(bins_by_size(margins, cells)),
+            comparisons,
         )
-        one = _judged_one(cells, *map(jnp.asarray, arrays), comparisons)
         finite = jnp.isfinite(one.honest) & jnp.all(jnp.isfinite(one.t))
         code = jnp.asarray(ended[lane], one.status.dtype)
         rows.append(one._replace(status=jnp.where(finite, code, Status.NONFINITE.array())))
