@@ -9,6 +9,9 @@ from .issues import Batch, Issue
 from .result import AuditResult
 from .verdicts import Verdicts
 
+# The share of flips at which labels are tosses of a coin: an interval that reaches it excludes nothing.
+FLIPS_OF_COINS = 0.499
+
 
 class Summary(NamedTuple):
     """`epsilon`, `interval`: the share of corrupt pairs; `certain`, `likely`, `unknown`: sentences; `shares`: of pairs
@@ -56,6 +59,8 @@ def evidence(result: AuditResult, flagged: bool = False) -> str:
 
 def _corruption(held_out: HeldOut) -> str:
     low, high = held_out.interval
+    if not held_out.epsilon and high >= FLIPS_OF_COINS:
+        return "No evidence of corrupt labels, but too few certain predictions to exclude any share of random flips."
     if not held_out.epsilon:
         return (
             f"No evidence of corrupt labels; up to {high:.1%} of the pairs could be corrupt without a trace."
