@@ -145,10 +145,34 @@ def rare_attributes(rng: np.random.Generator, n: int) -> Drawn:
     return _logistic(rng, np.concatenate([x, rare], axis=1), utility)
 
 
+def decoys(rng: np.random.Generator, n: int) -> Drawn:
+    """One of three options is chosen, and makes two pairs; one that is better than a decoy in all features gains 4."""
+    sets = (n + 1) // 2
+    theta = rng.standard_normal(4)
+    theta /= np.linalg.norm(theta)
+    options = rng.standard_normal((sets, 3, 4))
+    options[:, 2] = options[:, 0] - np.sign(theta) * np.abs(0.5 * rng.standard_normal((sets, 4)))
+    utility = 1.5 * options @ theta + [4.0, 0.0, 0.0]
+    best = np.argmax(utility + rng.gumbel(size=utility.shape), axis=1)
+    others = np.array([[1, 2], [0, 2], [0, 1]])[best]
+    each = np.arange(sets)
+    x = options[each, best][:, None] - options[each[:, None], others]
+    return Drawn(x.reshape(-1, 4)[:n], np.ones(n, bool))
+
+
+def far_guesses(rng: np.random.Generator, n: int) -> Drawn:
+    """Options that differ too much to be compared are guessed."""
+    options, theta = rng.standard_normal((n, 2, 4)), rng.standard_normal(4)
+    utility = 4 * options @ theta / np.linalg.norm(theta)
+    far = np.linalg.norm(options[:, 0] - options[:, 1], axis=1, keepdims=True) > 3.6
+    return _of_options(rng, options, np.where(far, 0.0, utility))
+
+
 CHOOSERS: dict[str, Callable[[np.random.Generator, int], Drawn]] = {
     chooser.__name__: chooser
     for chooser in (
         two_tastes, logarithms, one_reason, indifferent, heavy_noise, own_scale, interactions, topics, uneven_topics,
         tags, rounds, embeddings, lengths, ratings, careless, rare_attributes,
+        decoys, far_guesses,
     )
 }  # fmt: skip
