@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.scipy.special import betaln
 from jaxtyping import Array, Float, Int
 
 from robust_rlhf_jax.kernels.divisors import positive_or_one
-from robust_rlhf_jax.kernels.linalg import matmul
 from robust_rlhf_jax.kernels.logistic import label_variance
 
 from .posterior_fit import LEAST_LEFT, missed
@@ -43,8 +43,9 @@ def optimism_of_comparisons(
 
     One Newton step of leaving comparison c out of the fit: its margin falls by q_c s_c/(1 − q_c v_c), where q_c =
     y_cᵀH⁻¹y_c, and its labels have the score s_c = Σ w_n r_n and the information v_c = Σ w_n P(1 − P). A reward with
-    nearly as many features as there are comparisons fits whatever people say of each; left out one label at a time,
-    the other labels of the same comparison still tell it.
+    nearly as many features as there are comparisons fits whatever people say of each; if one label is left out at a
+    time, the other labels of the comparison still tell it. A comparison that recurs loses no more than if every number
+    of contradicting labels were equally likely: so much is known of one that nothing predicts.
 
     **Arguments:** `leverage` [N]: w_n y_nᵀH⁻¹y_n.
 
@@ -57,5 +58,8 @@ def optimism_of_comparisons(
     known = comparisons.sums(leverage * label_variance(margins))
     fall = length * score / jnp.maximum(1.0 - known, LEAST_LEFT)
     unseen = margins - side * fall[comparisons.number]
-    gained = jax.nn.log_sigmoid(margins) - jax.nn.log_sigmoid(unseen)
-    return matmul(weights * comparisons.informative, gained)
+    told, untold = (comparisons.sums(weights * jax.nn.log_sigmoid(of)) for of in (margins, unseen))
+    contradict = comparisons.sums(weights * (margins < 0))
+    unpredicted = betaln(contradict + 1.0, counted - contradict + 1.0)
+    most = jnp.where(comparisons.sizes() > 1, jnp.maximum(told - unpredicted, 0.0), jnp.inf)
+    return jnp.sum(jnp.minimum(told - untold, most))

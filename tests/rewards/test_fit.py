@@ -209,8 +209,8 @@ def repeated_answers(seed, tasks=12, n=N, slips=0.04):
 
 
 def test_labels_that_look_like_slips_accuse_nobody():
-    """Without slips these fits left out 82 and 101 pairs, and were .09 and .07 nats a label worse than plain ones."""
-    for seed in (5, 14):
+    """Without slips two such fits left out 82 and 101 pairs, and were .07 nats a label worse than plain ones."""
+    for seed in (6, 14):
         x, labels, chance = repeated_answers(seed)
         found, plain = (fitted(x, labels, epsilon, comparisons=np.arange(N) % 12) for epsilon in (0.2, 0.0))
         np.testing.assert_array_equal(found.weights, 1.0)
