@@ -156,8 +156,9 @@ def decoys(rng: np.random.Generator, n: int) -> Drawn:
     best = np.argmax(utility + rng.gumbel(size=utility.shape), axis=1)
     others = np.array([[1, 2], [0, 2], [0, 1]])[best]
     each = np.arange(sets)
-    x = options[each, best][:, None] - options[each[:, None], others]
-    return Drawn(x.reshape(-1, 4)[:n], np.ones(n, bool))
+    preferred = (options[each, best][:, None] - options[each[:, None], others]).reshape(-1, 4)[:n]
+    wins = rng.random(n) < 0.5
+    return Drawn(np.where(wins[:, None], preferred, -preferred), wins)
 
 
 def far_guesses(rng: np.random.Generator, n: int) -> Drawn:
