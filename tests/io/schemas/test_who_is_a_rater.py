@@ -1,0 +1,106 @@
+"""Which columns name raters or hold the labels of one each, and which only look so."""
+
+import pytest
+
+from robust_rlhf_jax.io import Columns, load_pairs
+
+
+@pytest.mark.parametrize(
+    "name", ["subjectID", "participant.code", "labeller_id", "Judge ID", "rated by", "Assessor", "grader"]
+)
+def test_raters_have_many_names(name):
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}", "winner": "ab"[i % 2], name: f"p{i % 3}"}
+        for i in range(6)
+    ]
+    assert {*load_pairs(rows, featuriser="format").raters} == {"p0", "p1", "p2"}
+
+
+@pytest.mark.parametrize(
+    ("names", "label"),
+    [
+        (("human_label", "gpt4_label"), "human_label"),
+        (("label_human", "label_gpt4", "label_claude"), None),
+        (("ai_preference", "human_preference"), "human_preference"),
+        (("label_pred", "label_true"), None),
+        (("choice_before", "choice_after"), None),
+        (("preference_round1", "preference_final"), None),
+    ],
+)
+def test_not_every_two_labels_are_of_two_raters(names, label):
+    words = {name: ("AB" if name in (label, names[0]) else "BA") for name in names}
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}"} | {name: said[i % 2] for name, said in words.items()}
+        for i in range(6)
+    ]
+    if label is None:
+        with pytest.raises(ValueError, match="--label"):
+            load_pairs(rows, featuriser="format")
+    else:
+        assert load_pairs(rows, featuriser="format").description.roles["label"].startswith(f"{label}:")
+
+
+@pytest.mark.parametrize(
+    ("names", "raters"),
+    [
+        (("label_1", "label_2", "label_majority"), {"1", "2"}),
+        (("label_anna", "label_ben", "label_gpt4", "label_claude_3"), {"anna", "ben"}),
+        (("label_anna", "label_ben", "label_claude"), {"anna", "ben", "claude"}),
+        (("label_anna", "label_goldberg"), {"anna", "goldberg"}),
+        (("winner_gpt4", "winner_claude", "winner_gemini"), {"gpt4", "claude", "gemini"}),
+        (("winner_gpt4", "winner_claude_3", "winner_majority"), {"gpt4", "claude_3"}),
+    ],
+)
+def test_raters_are_people_or_a_panel_of_machines(names, raters):
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}"}
+        | {name: "AB"[(i + k) % 2] for k, name in enumerate(names)}
+        for i in range(4)
+    ]
+    assert set(load_pairs(rows, featuriser="format").raters) == raters
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("winner_bleu", "winner_rouge"), ("winner_latency", "winner_cost"), ("preference_length", "preference_formatting"),
+     ("choice_q1", "choice_q2"), ("preference_turn_1", "preference_turn_2"), ("winner_seed1", "winner_seed2"),
+     ("preference_en", "preference_de"), ("preference_reason", "preference_choice"),
+     ("label_strict", "label_loose"), ("winner_cot", "winner_direct"), ("label_clean", "label_noisy"),
+     ("choice_before_discussion", "choice_after_discussion"), ("preference_short_term", "preference_long_term")],
+)  # fmt: skip
+def test_columns_of_metrics_questions_and_turns_are_no_raters(names):
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}"}
+        | {name: "ABA"[(i + k) % (2 + k)] for k, name in enumerate(names)}
+        for i in range(12)
+    ]
+    with pytest.raises(ValueError, match=rf"the cells of {names[0]}, {names[1]} name sides"):
+        load_pairs(rows, featuriser="format")
+    named = [{name.replace(names[0], "winner_ann").replace(names[1], "winner_ben"): c for name, c in row.items()}
+             for row in rows]  # fmt: skip
+    assert set(load_pairs(named, featuriser="format").raters) == {"ann", "ben"}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [("expert", (True, False)), ("individual", ("yes", "no")),
+     ("judge", ("A covers more of what was asked for", "B says the same in fewer words"))],
+)  # fmt: skip
+@pytest.mark.parametrize("beside", [{}, {"worker_id": "w-amber"}])
+def test_what_is_called_after_raters_and_holds_no_names_is_no_rater(said, beside):
+    name, cells = said
+    rows = [
+        {
+            "prompt": f"p {i}",
+            "response_a": f"x {i}",
+            "response_b": f"y {i}",
+            "winner": "AB"[i % 2],
+            name: cells[i % 2],
+        }
+        | beside
+        for i in range(12)
+    ]
+    raters = load_pairs(rows, featuriser="format").raters
+    assert (raters is None) if not beside else {*raters} == {"w-amber"}
+    asked = Columns(rater=name)
+    assert {*load_pairs(rows, columns=asked, featuriser="format").raters} == {*map(str, cells)}
