@@ -32,6 +32,19 @@ class Comparisons(NamedTuple):
         return self.sums(jnp.ones_like(self.informative))
 
 
+def more_seen(
+    seen: Float[Array, ""],
+    margins: Float[Array, " N"],
+    weights: Float[Array, " N"],
+    leverage: Float[Array, " N"],
+    comparisons: Comparisons | None,
+) -> Float[Array, ""]:
+    """Nats by which a fit explains what it has seen even better if it has seen whole comparisons, beside `seen`."""
+    if comparisons is None:
+        return jnp.zeros_like(seen)
+    return jnp.maximum(optimism_of_comparisons(margins, weights, leverage, comparisons) - seen, 0.0)
+
+
 def optimism_of_comparisons(
     margins: Float[Array, " N"],
     weights: Float[Array, " N"],

@@ -14,7 +14,7 @@ from robust_rlhf_jax.kernels.lapack import eigh
 from robust_rlhf_jax.kernels.linalg import matmul
 
 from .candidates import Explanation
-from .comparisons import Comparisons, optimism_of_comparisons
+from .comparisons import Comparisons, more_seen
 from .config import RobustFit
 from .contamination import Cells, NoiseByMargin, contaminated_at_best_length
 from .coordinates import UnitFreePairs, count_of
@@ -123,19 +123,6 @@ def judge(pairs: UnitFreePairs, found: Explanation, comparisons: Comparisons | N
         pairs.informative,
         more,
     )
-
-
-def more_seen(
-    seen: Float[Array, ""],
-    margins: Float[Array, " N"],
-    weights: Float[Array, " N"],
-    leverage: Float[Array, " N"],
-    comparisons: Comparisons | None,
-) -> Float[Array, ""]:
-    """Nats by which a fit explains what it has seen even better if it has seen whole comparisons, beside `seen`."""
-    if comparisons is None:
-        return jnp.zeros_like(seen)
-    return jnp.maximum(optimism_of_comparisons(margins, weights, leverage, comparisons) - seen, 0.0)
 
 
 def dispersed(judged: Judged, found: Explanation, cells: Cells, overdispersion: Float[Array, ""]) -> Judged:

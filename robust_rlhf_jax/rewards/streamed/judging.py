@@ -11,10 +11,10 @@ from jaxtyping import Array, Bool, Float, Int
 from robust_rlhf_jax._iterate import Status
 from robust_rlhf_jax.kernels.linalg import matmul
 
-from ..comparisons import Comparisons
+from ..comparisons import Comparisons, more_seen
 from ..contamination import Cells, contaminated_in_bins
 from ..coordinates import count_of
-from ..decision import Judged, more_seen
+from ..decision import Judged
 from ..posterior_fit import optimism_of
 from .coordinates import StreamedCoordinates, straight
 from .one_pass import Kind, Pass
