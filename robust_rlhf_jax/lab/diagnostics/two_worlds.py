@@ -19,7 +19,7 @@ from scipy.special import expit
 # Lengths of θ_B that are tried, times its own.
 LENGTHS = 2.0 ** np.arange(-3.0, 1.6, 0.125)
 # How far beyond the answer, seen from the truth, θ_B is sought; 0: the answer is the truth of world B.
-BEYOND = (0.0, 0.5, 1.0, 2.0, 4.0)
+BEYOND = (0.0, 0.125, 0.25, 0.375, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
 # Accuracy that counts as lost.
 LOSS = 0.02
 
@@ -40,25 +40,29 @@ class Certificate(NamedTuple):
 def certificate(x, wins: Float[np.ndarray, " N"], answer, theta_a, epsilon: float) -> Certificate:
     """The first world B at the answer or beyond it that certifies; if none does, the one at the answer.
 
-    Pair n shows a win with chance `wins[n]`. Each direction is taken at the length that costs least: who is right about
-    every pair does not depend on it.
+    Pair n shows a win with chance `wins[n]`. Each direction is taken at the length that costs least of those that
+    certify, or else of all: a longer θ_B is surer of its pairs, so that more is at stake.
     """
     x, wins = same_rows_alike(np.asarray(x, float), np.asarray(wins, float))
     unit_b, unit_a = (v / max(np.linalg.norm(x @ v), 1e-30) for v in (answer, theta_a))
     length = np.linalg.norm(x @ answer)
     ways = [length * (unit_b + further * (unit_b - unit_a)) for further in BEYOND]
-    found = [_of(x, wins, theta_b, answer, theta_a) for theta_b in ways]
+    found = [_of(x, wins, theta_b, answer, theta_a, epsilon) for theta_b in ways]
     return next((c for c in found if c.holds(epsilon)), found[0])
 
 
-def _of(x, wins, theta_b, answer, theta_a) -> Certificate:
+def _of(x, wins, theta_b, answer, theta_a, epsilon: float) -> Certificate:
     margins = x @ theta_b
-    worlds = [least_replaced(expit(length * margins), wins) for length in LENGTHS]
-    least = int(np.argmin([replaced.mean() for _, replaced in worlds]))
-    honest, replaced = worlds[least]
-    sure = honest * np.abs(2 * expit(LENGTHS[least] * margins) - 1)
-    stake, regret = (np.mean(sure * (margins * (x @ theta) < 0)) for theta in (theta_a, answer))
-    return Certificate(replaced.mean(), stake, regret)
+    wrong = [margins * (x @ theta) < 0 for theta in (theta_a, answer)]
+
+    def at(length: float) -> Certificate:
+        believed = expit(length * margins)
+        honest, replaced = least_replaced(believed, wins)
+        sure = honest * np.abs(2 * believed - 1)
+        return Certificate(replaced.mean(), *(np.mean(sure * where) for where in wrong))
+
+    found = [at(length) for length in LENGTHS]
+    return min([c for c in found if c.holds(epsilon)] or found, key=lambda c: c.cost)
 
 
 def least_replaced(

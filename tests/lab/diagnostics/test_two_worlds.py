@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.optimize
+import scipy.special
 
 from robust_rlhf_jax.lab.diagnostics import two_worlds
 
@@ -51,3 +52,16 @@ def test_who_replaces_the_seen_shares_makes_them_of_honest_ones():
 )
 def test_a_certificate_needs_reach_stake_and_an_answer_that_is_right(cost, stake, regret, holds):
     assert two_worlds.Certificate(cost, stake, regret).holds(EPSILON) == holds
+
+
+def test_a_longer_reward_certifies_where_the_cheapest_one_stakes_too_little():
+    """Four fifths of the rows say nothing about the second feature, in which answer and truth differ."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 2))
+    x[:, 1] *= rng.random(400) < 0.2
+    truth, answer = np.array([1.0, 2.0]), np.array([1.0, -0.5])
+    wins = scipy.special.expit(x @ truth)
+    cheapest, found = (two_worlds.certificate(x, wins, answer, truth, epsilon) for epsilon in (0.0, 0.08))
+    assert cheapest.cost < found.cost <= 0.08
+    assert cheapest.stake < two_worlds.LOSS < found.stake
+    assert found.regret <= two_worlds.LOSS
