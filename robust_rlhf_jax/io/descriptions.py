@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .measured_after import of_outcomes
 from .missing_codes import of_missing
 from .pairs import Pairs
 from .rejected_work import of_rejected_work
@@ -110,7 +111,12 @@ class Description:
 
 def describe_pairs(pairs: Pairs, file: Table, mapped: Mapped) -> Description:
     """The description of `pairs`, which `mapped` says how to find in `file`."""
-    said = (*_notes(pairs), *of_missing(pairs, file, mapped), *of_rejected_work(file, pairs.rows))
+    said = (
+        *_notes(pairs),
+        *of_outcomes(pairs, file, mapped),
+        *of_missing(pairs, file, mapped),
+        *of_rejected_work(file, pairs.rows),
+    )
     notes = (*file.notes, *mapped.notes, *said)
     return Description(
         pairs.path, _container(file.source), pairs.schema, pairs.n_rows, pairs.n_pairs, int(pairs.ties.sum()),
