@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .changed_judgements import of_changed_judgements
 from .measured_after import of_outcomes
 from .missing_codes import of_missing
 from .pairs import Pairs
@@ -113,6 +114,7 @@ def describe_pairs(pairs: Pairs, file: Table, mapped: Mapped) -> Description:
     """The description of `pairs`, which `mapped` says how to find in `file`."""
     said = (
         *_notes(pairs),
+        *of_changed_judgements(pairs),
         *of_outcomes(pairs, file, mapped),
         *of_missing(pairs, file, mapped),
         *of_rejected_work(file, pairs.rows),
