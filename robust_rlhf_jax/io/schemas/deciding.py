@@ -150,9 +150,7 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
     **Raises:** ValueError for none, for several that disagree, and for one that flags or ranks of the sides contradict.
     """
     found, error = {}, None
-    known = LABELS + WINNERS_IDS if _beside(table, sides, ("id",)) else LABELS
-    candidates = [*named_by, *(n for n in table.names if plain_name(n) in known and n not in sides)]
-    candidates = candidates or _questions(table, sides) or _worded_scales(table, sides) or _further(table)
+    candidates = called_as_labels(table, sides, named_by)
     # What a judge says in sentences decides where no column of labels does.
     for sentences, name in itertools.product((False, True), candidates):
         if sentences and found:
@@ -183,6 +181,13 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
                 f"{name} and {other} both could be the label and disagree: choose by --label {name} or --label {other}"
             )
     return name
+
+
+def called_as_labels(table: Table, sides: tuple[str, str], named_by: tuple[str, ...] = ()) -> list[str]:
+    """The columns whose names say that they may be the label of two open sides."""
+    known = LABELS + WINNERS_IDS if _beside(table, sides, ("id",)) else LABELS
+    found = [*named_by, *(n for n in table.names if plain_name(n) in known and n not in sides)]
+    return found or _questions(table, sides) or _worded_scales(table, sides) or _further(table)
 
 
 def _further(table: Table) -> list[str]:

@@ -71,8 +71,8 @@ def check_places(table: Table, label: str, sides: tuple[str, str]) -> None:
     if column is not None:
         raise ValueError(
             f"column {column} {_says(column)} in which rows the sides changed places, and {label} may name "
-            f"places or columns: give --label {label} if it names {sides[0]} and {sides[1]} as the file has them; else write there "
-            "which of those won"
+            f"places or columns: give --label {label} if it names {sides[0]} and {sides[1]} as the file has them; else "
+            "write there which of those won"
         )
 
 

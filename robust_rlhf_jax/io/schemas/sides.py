@@ -132,6 +132,8 @@ RATERS_OWN = re.compile(
 PERSON = re.compile(
     r"^(?:annotator|rater|labell?er|worker|judge|reviewer|evaluator|expert|person|coder)", re.I
 )
+# Numbers that may be what raters say, and how many different ones: of a side each, and of ties.
+FEW_NUMBERS, MOST_NUMBERS = {"-1", "0", "1", "2", "3", *TRUTHS}, 3
 # Rows from which on two raters say the same of a side at least once.
 FEWEST_OF_FLAGS = 10
 # What a label may be about: columns of several are no raters.
@@ -378,6 +380,22 @@ def rater_columns(table: Table, sides: tuple[str, str]) -> dict[str, str]:
     if len(people) > 1 or (other and len(people) < len(found)):
         found = people
     return found if len(found) > 1 and not _are_flags(table, found, sides) else {}
+
+
+def numbers_of_raters(table: Table, sides: tuple[str, str]) -> dict[str, str]:
+    """{rater: column} of columns called after people, such as `rater_1`, that hold two or three small numbers, or true
+    and false, which name no side: a caller has to say which one means the first."""
+    value, found, said = word_rule(sides).value, {}, set()
+    for name in (name for name in table.names if name not in sides):
+        match = RATERS_OWN.match(name)
+        words = {word(cell) for cell in table.some(name) if not is_missing(cell)} - TIE
+        who = match and (match["who"] or match["number"] or match["who2"])
+        if who and PERSON.match(name) and words <= FEW_NUMBERS and not any(map(value, words)):
+            parts = PARTS_OF_NAMES.split(who)
+            if words and not NO_RATER.search(who) and not any(map(_is_no_person, (who, *parts))):
+                found[who] = name
+                said |= words
+    return found if 1 < len(said) <= MOST_NUMBERS else {}
 
 
 def _is_no_person(who: str) -> bool:
