@@ -155,3 +155,27 @@ def test_a_label_beside_numbers_of_raters_is_read():
 def test_other_cells_of_a_column_called_after_a_rater_are_no_labels(cells):
     with pytest.raises(ValueError, match="no label"):
         load_pairs(of_numbers(["rater_1"], cells), featuriser="format")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["participant_no", "Participant #", "subject_no", "annotator_name", "Judge name", "rater_code", "annotator_hash",
+     "respondent_nr", "ppt_id", "mturk_id", "_worker_id", "labeled_by", "completed_by_email", "crowdworker",
+     "Beurteiler", "annotatore", "beoordelaar", "Avaliador"],
+)  # fmt: skip
+@pytest.mark.parametrize("people", [("p1", "p2", "p3"), (1, 2, 3)])
+def test_raters_may_have_numbers_codes_and_names_in_six_languages(name, people):
+    rows = of_numbers([], ("A", "B"), 21)
+    rows = [row | {"winner": "AB"[i % 2], name: people[i % 3]} for i, row in enumerate(rows)]
+    assert {*load_pairs(rows, featuriser="format").raters} == {*map(str, people)}
+
+
+@pytest.mark.parametrize(
+    "name", ["annotator_country", "judge_model", "rater_type", "worker_batch", "annotation_id", "reviewer_comment",
+             "subject_name", "assignment_id"]
+)  # fmt: skip
+def test_what_else_is_said_of_raters_names_none(name):
+    rows = [
+        row | {"winner": "AB"[i % 2], name: f"p{i % 3}"} for i, row in enumerate(of_numbers([], ("A", "B")))
+    ]
+    assert load_pairs(rows, featuriser="format").raters is None
