@@ -1,4 +1,4 @@
-"""Columns with German, French, Spanish, Italian, Dutch and Portuguese names; `test_wild.py` and its neighbours read these files, too."""
+"""Columns with German, French, Spanish, Italian, Dutch and Portuguese names; `test_wild.py` reads these files, too."""
 
 import unicodedata
 
