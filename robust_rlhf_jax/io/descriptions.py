@@ -10,6 +10,7 @@ from .changed_judgements import of_changed_judgements
 from .measured_after import of_outcomes
 from .missing_codes import of_missing
 from .pairs import Pairs
+from .possible_raters import of_possible_raters
 from .rejected_work import of_rejected_work
 from .schemas import Mapped
 from .schemas.sides import PROMPTS
@@ -115,6 +116,7 @@ def describe_pairs(pairs: Pairs, file: Table, mapped: Mapped) -> Description:
     said = (
         *_notes(pairs),
         *of_changed_judgements(pairs),
+        *of_possible_raters(pairs, file),
         *of_outcomes(pairs, file, mapped),
         *of_missing(pairs, file, mapped),
         *of_rejected_work(file, pairs.rows),
