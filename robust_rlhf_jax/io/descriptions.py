@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from .changed_judgements import of_changed_judgements
+from .marked_rows import of_marked_rows
 from .measured_after import of_outcomes
 from .missing_codes import of_missing
 from .pairs import Pairs
@@ -120,6 +121,7 @@ def describe_pairs(pairs: Pairs, file: Table, mapped: Mapped) -> Description:
         *of_outcomes(pairs, file, mapped),
         *of_missing(pairs, file, mapped),
         *of_rejected_work(file, pairs.rows),
+        *of_marked_rows(pairs, file),
     )
     notes = (*file.notes, *mapped.notes, *said)
     return Description(
