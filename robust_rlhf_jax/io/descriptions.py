@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from .changed_judgements import of_changed_judgements
+from .codes_of_words import of_codes
 from .marked_rows import of_marked_rows
 from .measured_after import of_outcomes
 from .missing_codes import of_missing
@@ -119,6 +120,7 @@ def describe_pairs(pairs: Pairs, file: Table, mapped: Mapped) -> Description:
         *of_changed_judgements(pairs),
         *of_possible_raters(pairs, file),
         *of_outcomes(pairs, file, mapped),
+        *of_codes(pairs),
         *of_missing(pairs, file, mapped),
         *of_rejected_work(file, pairs.rows),
         *of_marked_rows(pairs, file),
