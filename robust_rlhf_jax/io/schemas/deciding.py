@@ -12,7 +12,7 @@ from ..label_rules import OF_LOSERS, rule_for
 from ..labels import TRUTHS, Rule, is_missing, suffixes, verdict_in, word, word_rule
 from ..table import Table
 from .flags_of_sides import check_flags
-from .labels_in_objects import keys_of_objects, out_of_objects
+from .labels_in_objects import keys_of_objects, opened, out_of_objects
 from .numbers import FIRST_CELLS, NoSides, is_number, mostly_numbers
 from .shown_places import check_places
 from .sides import (
@@ -173,7 +173,7 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
             f"{sides[1]}."
         )
     name, first = next(iter(found.items()))
-    check_places(table, name, sides)
+    check_places(opened(table, name, word_rule(sides, asked.tie_is)), name, sides)
     check_flags(table, name, sides, first)
     for other, values in {**found, **_settled(table, name, sides)}.items():
         if any(a is not None and b is not None and a * b < 0 for a, b in zip(first, values, strict=True)):

@@ -1,8 +1,11 @@
 """Labels that are objects, such as `{"winner": "A", "reason": "…"}`: the one entry that says who won."""
 
+import dataclasses
+
 from ..label_rules import OF_LOSERS
 from ..labels import Rule, is_missing, number_in, word
-from .base import structured
+from ..table import Table
+from .base import inner_table, structured
 from .sides import LABELS, plain_name
 
 # What the entry is called beside names of labels.
@@ -33,6 +36,17 @@ def out_of_objects(cells: list, rule: Rule) -> tuple[list, str]:
         return cells, ""
     (key,) = found
     return [None if is_missing(cell) else structured(cell).get(key) for cell in cells], str(key)
+
+
+def opened(table: Table, label: str, rule: Rule) -> Table:
+    """The table with what the objects of a label hold as columns, the entry that says who won in the label's place; the
+    table itself where they are no such objects."""
+    cells, key = out_of_objects(table.cells(label), rule)
+    if not key:
+        return table
+    inner = inner_table(table, label)
+    beside = {name: inner.cells(name) for name in inner.names if name != key and name not in table.columns}
+    return dataclasses.replace(table, columns=table.columns | beside | {label: cells})
 
 
 def keys_of_objects(cells: list) -> list[str]:

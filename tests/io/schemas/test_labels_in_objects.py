@@ -85,3 +85,17 @@ def test_an_object_that_speaks_against_the_chosen_side_is_asked_about(cell):
     assert load_pairs(pairs, featuriser="format").n_pairs == 20
     with pytest.raises(ValueError, match="give --label label"):
         load_pairs([pairs[0] | {"label": cell}, *pairs[1:]], featuriser="format")
+
+
+@pytest.mark.parametrize("n", [20, 5000])
+@pytest.mark.parametrize("name", ["swapped", "is_flipped", "randomized"])
+@pytest.mark.parametrize("inside", [True, False])
+def test_what_says_where_the_sides_were_shown_is_heeded_inside_of_an_object_and_beside_it(name, inside, n):
+    found = rows({"winner": "A"}, {"winner": "B"}, n)
+    for i, row in enumerate(found):
+        flag = {name: i % 3 == 0}
+        row |= {"label": row["label"] | flag} if inside else flag
+    with pytest.raises(ValueError, match=f"column {name} .* --label label"):
+        load_pairs(found, featuriser="format")
+    told = load_pairs(found, columns=Columns(label="label"), featuriser="format")
+    assert told.swapped.tolist() == [False, True] * (n // 2)
