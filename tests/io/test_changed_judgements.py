@@ -44,3 +44,11 @@ def test_other_raters_results_and_pairs_are_no_corrections(more):
 
 def test_a_tie_corrects_too():
     assert said_of(log(20, [0], winner="tie"))
+
+
+@pytest.mark.parametrize("n", [20, 5000])
+def test_copies_of_a_raters_judgements_are_counted(n):
+    rows = log(n, [])
+    (note,) = (note for note in describe(rows + rows[: n // 4]).notes if "copies" in note)
+    assert note.startswith(f"{n // 4:,} judgements repeat an earlier one of the same pair by the same rater")
+    assert not any("repeat" in note for note in describe(rows).notes)
