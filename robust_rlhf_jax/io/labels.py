@@ -200,8 +200,9 @@ def _word(cell: str) -> str:
     if said.startswith("[[c"):  # a judge's third verdict
         return "tie"
     said = BOLD.sub(r"\1", said)
-    bare = re.sub(r"[\s_\-()\[\]@]+", " ", said).strip(" .!")
-    return bare.strip(" .!*\"'") or bare  # stars alone are a rating
+    # A mark before a word may say not.
+    bare = re.sub(r"[\s_\-()\[\]@]+", " ", said).lstrip(" .").rstrip(" .!")
+    return bare.lstrip(" .*\"'").rstrip(" .!*\"'") or bare  # stars alone are a rating
 
 
 def verdict_in(cell: object, rule: Rule, sentences: bool = True) -> object:

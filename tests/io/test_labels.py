@@ -276,3 +276,9 @@ def test_what_spreadsheets_write_for_no_label_is_missing(cell):
     rule = word_rule(("response_a", "response_b"))
     _, (bad,) = read_labels(["A", cell], "winner", rule)
     assert bad.reason == f"is missing ({cell!r})"
+
+
+@pytest.mark.parametrize("cell", ["!A", "not A", "~A", "A is not better"])
+def test_a_denied_side_is_no_winner(cell):
+    assert word_rule(("response_a", "response_b")).value(cell) is None
+    assert word_rule(("response_a", "response_b")).value("A!") == 1.0
