@@ -6,8 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
+from .changed_judgements import of_changed_judgements
+from .codes_of_words import of_codes
+from .marked_rows import of_marked_rows
+from .measured_after import of_outcomes
 from .missing_codes import of_missing
 from .pairs import Pairs
+from .possible_raters import of_possible_raters
 from .rejected_work import of_rejected_work
 from .schemas import Mapped
 from .schemas.sides import PROMPTS
@@ -110,7 +115,16 @@ class Description:
 
 def describe_pairs(pairs: Pairs, file: Table, mapped: Mapped) -> Description:
     """The description of `pairs`, which `mapped` says how to find in `file`."""
-    said = (*_notes(pairs), *of_missing(pairs, file, mapped), *of_rejected_work(file, pairs.rows))
+    said = (
+        *_notes(pairs),
+        *of_changed_judgements(pairs),
+        *of_possible_raters(pairs, file),
+        *of_outcomes(pairs, file, mapped),
+        *of_codes(pairs),
+        *of_missing(pairs, file, mapped),
+        *of_rejected_work(file, pairs.rows),
+        *of_marked_rows(pairs, file),
+    )
     notes = (*file.notes, *mapped.notes, *said)
     return Description(
         pairs.path, _container(file.source), pairs.schema, pairs.n_rows, pairs.n_pairs, int(pairs.ties.sum()),

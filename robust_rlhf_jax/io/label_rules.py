@@ -9,6 +9,8 @@ from .columns import Columns
 from .labels import SAYS_WHO, TIE, TRUTHS, Rule, is_missing, number_in, suffixes, word, word_rule
 
 ASKING = "--scale FIRST SECOND (the numbers at which each side is surest; between them is a tie)"
+# What surveys write where a question was not answered.
+OF_NO_ANSWER = {"-1", "-8", "-9", "8", "9", "77", "88", "97", "98", "99", "-77", "-88", "-99", "999", "-999"}
 # Columns of a strength: that its numbers are those of the sides' names is then a coincidence.
 GRADED = re.compile("strength|degree|score|rating|margin|overall", re.I)
 # Columns that say which side lost.
@@ -155,6 +157,11 @@ def _what_numbers(column: str, words: set[str], named: tuple[str, str], ties: bo
         else f"numbers such as {values[0]}"
     )
     others = [v for v in values if v not in named]
+    if len(others) == 1 and {*named} < words and others[0] in OF_NO_ANSWER:
+        return (
+            f"column {column} holds {few}: leave the rows of {others[0]} out if it means that nothing was said, or say "
+            f"by --tie-is {others[0]} that it is a tie where {named[0]} and {named[1]} name the sides"
+        )
     if len(others) == 1 and {*named} < words:
         return (
             f"column {column} holds {few}: say by --tie-is {others[0]} that {others[0]} is a tie where {named[0]} and "

@@ -16,7 +16,7 @@ TRUTHS = {"true", "false"}
 YES = {"true", "1", "yes", "t", "y", "wahr", "ja", "vrai", "oui", "verdadero", "sí", "vero", "sì", "si"}
 NO = {"false", "0", "no", "f", "n", "falsch", "nein", "faux", "non", "falso"}
 # What databases and tables of floats write where a label is missing.
-NULLS = {"null", "\\n", "nan", "<na>"}
+NULLS = {"null", "\\n", "nan", "<na>", "n/a", "#n/a", "na"}
 TIE = {
     "tie", "ties", "tied", "equal", "equally good", "same", "both", "both good", "both bad", "bothbad", "bothgood",
     "neither",
@@ -26,7 +26,8 @@ TIE = {
     "no clear preference", "they are about the same", "neither is better", "both are equal", "a = b", "1=2", "1 = 2",
     "both equal", "the same", "both the same", "both are the same", "they are equal", "they are the same", "no winner",
     "it's a tie", "tievote", "bothbad vote",
-    "i have no preference",
+    "i have no preference", "neither of them", "both of them", "neither a nor b", "both a and b", "a and b",
+    "neither one", "either one",
     "unentschieden", "gleich", "gleich gut", "gleichstand", "beide gleich", "égal", "égaux", "égalité",
     "egalite", "ex aequo", "empate", "iguales", "igual", "pareggio", "pari", "uguali", "parità",
     "beide gleich gut", "beide sind gleich gut", "gleichwertig", "kein unterschied", "keine präferenz", "egal",
@@ -46,7 +47,7 @@ LEAD = "overall|therefore|thus|hence|in conclusion|in summary"
 SAYS_WHO = re.compile(
     rf"^(?:(?:{LEAD}),? )?(?:i )?(?:(?P<much>{STRONG}|{WEAK}) )?(?:the |my |final |overall |prefers? |"
     rf"(?:winner|verdict|preference|decision)(?: is)?:? |better (?:{THINGS}) is ){{0,4}}"
-    rf"(?:(?:{THINGS}):? ?)?(?P<who>{WHO})"
+    rf"(?:(?:{THINGS}):? ?#?)?(?P<who>{WHO})"
     rf"(?: (?:one|{THINGS}))?(?: (?:is|are|was))?(?: (?P<how>{STRONG}|{WEAK}))?"
     rf"(?: (?:better|wins?|won|preferred|best|(?P<worse>worse|worst|loses|lost)))?"
     rf"(?: (?:than|beats?|defeats?|over) (?:the )?(?:(?:{THINGS}) ?)?(?P<other>{WHO}|other)(?: (?:one|{THINGS}))?)?$"
@@ -199,8 +200,9 @@ def _word(cell: str) -> str:
     if said.startswith("[[c"):  # a judge's third verdict
         return "tie"
     said = BOLD.sub(r"\1", said)
-    bare = re.sub(r"[\s_\-()\[\]@]+", " ", said).strip(" .!")
-    return bare.strip(" .!*\"'") or bare  # stars alone are a rating
+    # A mark before a word may say not.
+    bare = re.sub(r"[\s_\-()\[\]@]+", " ", said).lstrip(" .").rstrip(" .!")
+    return bare.lstrip(" .*\"'").rstrip(" .!*\"'") or bare  # stars alone are a rating
 
 
 def verdict_in(cell: object, rule: Rule, sentences: bool = True) -> object:

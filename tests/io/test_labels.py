@@ -6,7 +6,7 @@ import pytest
 
 from robust_rlhf_jax.io import Columns, load_pairs
 from robust_rlhf_jax.io.label_rules import rule_for
-from robust_rlhf_jax.io.labels import verdict_in, word_rule
+from robust_rlhf_jax.io.labels import read_labels, verdict_in, word_rule
 
 AB, ONE_TWO, ZERO_ONE = (
     ("response_a", "response_b"),
@@ -254,3 +254,31 @@ def test_a_label_that_a_database_lacks_is_missing_and_no_tie(nothing):
     rows[3]["winner"] = nothing
     with pytest.raises(ValueError, match=r"row 4, column winner is missing \(.*\): mend or drop that row"):
         load_pairs(rows, featuriser="format")
+
+
+@pytest.mark.parametrize("code", ["99", "-1", "9", "-99", "999"])
+def test_a_number_that_surveys_write_for_no_answer_is_no_tie_without_being_told(code):
+    with pytest.raises(ValueError, match=f"leave the rows of {code} out if it means .*--tie-is {code}"):
+        rule_for(["1", "2", code], "label", ("response_1", "response_2"), Columns())
+
+
+@pytest.mark.parametrize(
+    ("said", "way"),
+    [("Candidate #1", 1.0), ("candidate #2", -1.0), ("Option #1 is better", 1.0), ("Neither of them", 0.0),
+     ("Both of them", 0.0), ("A and B", 0.0), ("Neither A nor B", 0.0)],
+)  # fmt: skip
+def test_numbers_after_a_hash_and_more_ties_are_known(said, way):
+    assert word_rule(("candidate_1", "candidate_2")).value(said) == way
+
+
+@pytest.mark.parametrize("cell", ["#N/A", "n/a", "NA"])
+def test_what_spreadsheets_write_for_no_label_is_missing(cell):
+    rule = word_rule(("response_a", "response_b"))
+    _, (bad,) = read_labels(["A", cell], "winner", rule)
+    assert bad.reason == f"is missing ({cell!r})"
+
+
+@pytest.mark.parametrize("cell", ["!A", "not A", "~A", "A is not better"])
+def test_a_denied_side_is_no_winner(cell):
+    assert word_rule(("response_a", "response_b")).value(cell) is None
+    assert word_rule(("response_a", "response_b")).value("A!") == 1.0

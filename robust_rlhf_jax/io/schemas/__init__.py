@@ -13,6 +13,7 @@ from ..columns import Columns
 from ..table import Table
 from . import plain, wide_choices
 from .base import SAYING_WHO_WON, Mapped, Roles
+from .decimal_commas import with_decimal_points
 from .directions import with_directions
 from .inputs import input_of, with_inputs
 from .named_answers import with_lists
@@ -32,10 +33,12 @@ def map_table(table: Table, asked: Columns) -> Mapped:
     **Raises:** ValueError for what cannot be decided, with the flag that helps.
     """
     _check_alternatives(asked)
+    table, note = with_decimal_points(table, asked.label)
     made = with_lists(with_inputs(table, asked), asked)
     mapped = with_directions(table, _mapped(made, asked))
     joined = tuple(name for name in table.names if name not in made.columns)
-    mapped = dataclasses.replace(mapped, used=(*mapped.used, *joined))
+    notes = (*mapped.notes, note) if note else mapped.notes
+    mapped = dataclasses.replace(mapped, used=(*mapped.used, *joined), notes=notes)
     beside = input_of(table, asked)
     if beside is not None and mapped.roles.text is not None:
         mapped = _with_input(mapped, *beside)

@@ -9,7 +9,7 @@ import numpy as np
 from ..bad_cells import BadCell
 from ..columns import Columns
 from ..label_rules import OF_LOSERS
-from ..labels import yes_or_no
+from ..labels import word, yes_or_no
 from ..table import Table
 from .base import Mapped, Roles
 from .choice_features import (
@@ -22,6 +22,7 @@ from .choice_features import (
     same_in_each,
 )
 from .choice_names import CALLED, CHOSEN, PEOPLE, SETS, by_parted_name, plain_cell
+from .chosen_marks import marks_of
 from .numbers import NUMERIC, is_number
 from .plain import check_asked
 from .sides import by_plain_name, chosen_sides, open_sides
@@ -111,7 +112,9 @@ def map(table: Table, asked: Columns) -> Mapped:
     columns |= {part: _at(table.cells(name), firsts) for part, name in there.items()}
     cells_of |= {part: (name, False) for part, name in there.items()}
     columns["choice"] = _at(_keys(table, found), firsts)
-    said = _said(found) | {part: name for part, name in there.items() if part == "rater"}
+    said = _said(found, table.cells(found.chosen)) | {
+        part: name for part, name in there.items() if part == "rater"
+    }
     rater, weight = (part if part in there else None for part in beside)
     roles = Roles(
         None, {"numeric": numbers}, None, None, rater, weight, group="choice", said=said, ignored=ignored, words=words
@@ -168,14 +171,15 @@ def _numbers_choices(cells: list, choices: list[Choice], people: list | None) ->
     )
 
 
-def _said(found: _Found) -> dict[str, str]:
+def _said(found: _Found, cells: list) -> dict[str, str]:
     """How a person is told of the chosen option, the others and the label."""
-    chosen, label = f"{found.chosen} 1", "1 was chosen"
-    if found.called is not None:
-        chosen, label = (
-            f"the {found.called} that {found.chosen} names",
-            f"the {found.called} of the chosen row",
-        )
+    if found.called is None:
+        mark = next((cell for cell, told in zip(cells, marks_of(cells), strict=True) if told), 1)
+        mark = "1" if yes_or_no(mark) else word(mark)
+        chosen, label = f"{found.chosen} {mark}", f"{mark} was chosen"
+    else:
+        chosen = f"the {found.called} that {found.chosen} names"
+        label = f"the {found.called} of the chosen row"
     return {
         "chosen": f"the row of a choice with {chosen}",
         "rejected": "each other row of it",
@@ -220,7 +224,7 @@ def _by_its_cells(table: Table, chosen: str, called: list[str | None], people: l
         return None
     others = [name for name in table.names if name != chosen][:MOST_COLUMNS]
     keys = {name: [repr(cell) for cell in table.cells(name)] for name in others}
-    many = sum(yes_or_no(cell) is True for cell in table.cells(chosen))
+    many = marks_of(table.cells(chosen)).count(True)
     ours: list[tuple[tuple[str, ...], str | None]] = [((one,), None) for one in others]
     ours += [((who, one), who) for who in people if who in keys for one in others if who != one]
     for columns, who in ours:
@@ -236,7 +240,7 @@ def _by_its_cells(table: Table, chosen: str, called: list[str | None], people: l
 
 def _ways_to_say(table: Table, chosen: str) -> list[str | None]:
     """What `_Found.called` may be of a column: None first where it says yes or no."""
-    marks = any(yes_or_no(cell) is not None for cell in table.some(chosen))
+    marks = any(mark is not None for mark in marks_of(table.some(chosen)))
     return [*([None] if marks else []), *_called(table, chosen)]
 
 
@@ -333,7 +337,7 @@ def _were_chosen(table: Table, found: _Found) -> list[bool | None]:
     """Whether each row was chosen; None if its cell says neither."""
     cells = table.cells(found.chosen)
     if found.called is None:
-        return [yes_or_no(cell) for cell in cells]
+        return marks_of(cells)
     return [
         plain_cell(one) == plain_cell(other)
         for one, other in zip(cells, table.cells(found.called), strict=True)

@@ -12,6 +12,7 @@ from ..label_rules import OF_LOSERS, rule_for
 from ..labels import TRUTHS, Rule, is_missing, suffixes, verdict_in, word, word_rule
 from ..table import Table
 from .flags_of_sides import check_flags
+from .labels_in_objects import keys_of_objects, opened, out_of_objects
 from .numbers import FIRST_CELLS, NoSides, is_number, mostly_numbers
 from .shown_places import check_places
 from .sides import (
@@ -82,8 +83,13 @@ def with_rule(
 ) -> tuple[Table, Rule]:
     """The rule of a label; its cells that are a row's model, the text of one of its sides, or a judgement that
     ends with its verdict in `sentences`, are made words."""
-    cells = table.cells(label)
+    cells, key = out_of_objects(table.cells(label), word_rule(sides, asked.tie_is))
+    if key:
+        table = dataclasses.replace(table, columns=table.columns | {label: cells})
+        table, rule = with_rule(table, label, sides, asked, sentences)
+        return table, dataclasses.replace(rule, says=f"{key} in its objects, {rule.says}")
     if asked.scale is None and asked.first_is is None:
+        _check_objects(label, cells)
         _check_one_reading(table, label, cells, sides)
         cells = resolved(table, _verdicts(table, cells, sides, sentences), sides, asked.tie_is, ids_of=label)
         table = dataclasses.replace(table, columns=table.columns | {label: cells})
@@ -92,6 +98,17 @@ def with_rule(
             "how much better the chosen side is", lambda cell: float(str(cell)) if is_number(cell) else None
         )
     return table, rule_for(cells, label, sides, asked)
+
+
+def _check_objects(label: str, cells: list) -> None:
+    """**Raises:** ValueError for objects of which no single entry says who won."""
+    keys = keys_of_objects(cells)
+    if keys:
+        listed = ", ".join(map(str, keys[:6])) + (", …" if len(keys) > 6 else "")
+        raise ValueError(
+            f"column {label} holds objects ({listed}), and no single entry in them is known to say who won: write the "
+            "one that does into a column winner of its own"
+        )
 
 
 def _check_one_reading(table: Table, label: str, cells: list, sides: tuple[str, str]) -> None:
@@ -133,9 +150,7 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
     **Raises:** ValueError for none, for several that disagree, and for one that flags or ranks of the sides contradict.
     """
     found, error = {}, None
-    known = LABELS + WINNERS_IDS if _beside(table, sides, ("id",)) else LABELS
-    candidates = [*named_by, *(n for n in table.names if plain_name(n) in known and n not in sides)]
-    candidates = candidates or _questions(table, sides) or _worded_scales(table, sides) or _further(table)
+    candidates = called_as_labels(table, sides, named_by)
     # What a judge says in sentences decides where no column of labels does.
     for sentences, name in itertools.product((False, True), candidates):
         if sentences and found:
@@ -158,7 +173,7 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
             f"{sides[1]}."
         )
     name, first = next(iter(found.items()))
-    check_places(table, name, sides)
+    check_places(opened(table, name, word_rule(sides, asked.tie_is)), name, sides)
     check_flags(table, name, sides, first)
     for other, values in {**found, **_settled(table, name, sides)}.items():
         if any(a is not None and b is not None and a * b < 0 for a, b in zip(first, values, strict=True)):
@@ -166,6 +181,13 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
                 f"{name} and {other} both could be the label and disagree: choose by --label {name} or --label {other}"
             )
     return name
+
+
+def called_as_labels(table: Table, sides: tuple[str, str], named_by: tuple[str, ...] = ()) -> list[str]:
+    """The columns whose names say that they may be the label of two open sides."""
+    known = LABELS + WINNERS_IDS if _beside(table, sides, ("id",)) else LABELS
+    found = [*named_by, *(n for n in table.names if plain_name(n) in known and n not in sides)]
+    return found or _questions(table, sides) or _worded_scales(table, sides) or _further(table)
 
 
 def _further(table: Table) -> list[str]:
@@ -262,7 +284,7 @@ def harmless_labels(table: Table, sides: tuple[str, str], asked: bool) -> dict[s
     for name in (lower[known] for known in LABELS if known in lower and lower[known] not in sides):
         cells = Counter(
             word(cell)
-            for cell in table.cells(name)
+            for cell in out_of_objects(table.cells(name), rule)[0]
             if isinstance(cell, str | int | float | bool) and not is_missing(cell)
         )
         values = set(cells)

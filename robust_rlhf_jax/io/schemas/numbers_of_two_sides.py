@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import re
 
+from ..bad_cells import shown
 from ..columns import Columns
 from ..labels import TIE, Rule, is_missing, word
 from ..table import Table
@@ -101,7 +102,7 @@ def map(table: Table, asked: Columns) -> Mapped:
         None, {_kind(table, numbers): numbers}, label, rule, asked.rater or _person(table), asked.weight,
         tie_column(table, asked, label, rule), asked.pair_id or named(table, IDS), words=words,
         said=_said(sides, numbers, label, rule),
-        ignored=_no_features(table) | dict.fromkeys(telling, TELLING),
+        ignored=_neither(table, sides) | _no_features(table) | dict.fromkeys(telling, TELLING),
     )  # fmt: skip
     return Mapped(NAME, table, roles, reads=("tie",) if label is None else OF_LABELS)
 
@@ -142,6 +143,22 @@ def _no_features(table: Table) -> dict[str, str]:
         if match
         and mostly_numbers(table.some(name))
         and (is_no_feature(match["stem"]) or name_things(table, match["stem"], (name,)))
+    }
+
+
+def _neither(table: Table, sides: tuple[str, str]) -> dict[str, str]:
+    """Why columns of both sides are no features whose cells, such as dates, are neither numbers nor a few words."""
+    tokens = {side.removeprefix("option ") for side in sides}
+    names = (of[token] for of in _sided(table).values() if {*of} == tokens for token in of)
+    others = (
+        name
+        for name in names
+        if not mostly_numbers(table.some(name)) and not holds_numbers(table.first(name))
+    )
+    return {
+        name: f"holds {shown(table.first(name))} and the like, neither numbers nor a few words: written as a number it "
+        "is a feature"
+        for name in others
     }
 
 

@@ -1,4 +1,5 @@
-"""A column of yes and no that says of one side whether it won: `a_is_better`, `b_wins`, `left_won`, `prefer_a`."""
+"""A column of yes and no that says of one side whether it won, `a_is_better`, `b_wins`, `prefer_a`, or lost,
+`a_lost`."""
 
 import re
 from typing import Any
@@ -17,7 +18,14 @@ WON = (
     "(?:wins?|won|is_better|better|is_best|is_preferred|preferred|is_winner|is_chosen|is_selected|was_chosen|"
     "was_preferred)"
 )
+LOST = (
+    "(?:loses?|lost|is_worse|worse|is_worst|is_loser|is_rejected|rejected|was_rejected|is_dispreferred|dispreferred|"
+    "is_not_preferred|not_preferred)"
+)
 THING = "(?:response|answer|model|option|side|output|completion|text|summary|candidate)"
+LOSING = (
+    "^(?:{one}_{lost}|(?:reject(?:s|ed)?|dispreferred)_{one}|is_{one}_(?:worse|worst|rejected|the_loser))$"
+)
 CALLED = "^(?:{one}_{won}|(?:prefers?|preferred)_{one}|is_{one}_(?:better|best|preferred|chosen|the_winner){picked})$"
 PICKED = "|(?:chose|chosen|picked|selected)_{one}|{one}_(?:chosen|picked|selected)"
 
@@ -28,7 +36,7 @@ def recognise(table: Table) -> bool:
 
 
 def map(table: Table, asked: Columns) -> Mapped:
-    """The side of the column where it says yes, and the other one where it says no.
+    """The side of the column where it says yes, the other one where it says no; of one that lost the other way.
 
     **Raises:** as the schemas of tables with a label.
     """
@@ -42,13 +50,17 @@ def map(table: Table, asked: Columns) -> Mapped:
 
 
 def _found(table: Table) -> tuple[str, int] | None:
-    """The column and the number of its side, if it is the only one of its kind and says both yes and no."""
+    """The column and the number of the side that won where it says yes, if it is the only one of its kind and says both
+    yes and no."""
     sides = open_sides(table, ())
     if len(sides) not in (0, 2):
         return None
     named = [suffixes((sides[0], sides[1]))] if sides else TOKENS
     called = [
-        (_called(token, sides[i] if sides else ""), i) for both in named for i, token in enumerate(both)
+        (pattern, i if won else 1 - i)
+        for both in named
+        for i, token in enumerate(both)
+        for pattern, won in _called(token, sides[i] if sides else "")
     ]
     plain = {name: plain_name(name) for name in table.names if name not in sides}
     found = [(name, i) for pattern, i in called for name in plain if pattern.match(plain[name])]
@@ -60,14 +72,16 @@ def _found(table: Table) -> tuple[str, int] | None:
     return found[0] if said == {True, False} else None
 
 
-def _called(token: str, side: str) -> re.Pattern:
-    """What the column of a side is called."""
+def _called(token: str, side: str) -> list[tuple[re.Pattern, bool]]:
+    """What the columns of a side are called, and whether they say that it won."""
     names = [re.escape(plain_name(side))] if side else []
     names += [rf"(?:{THING}_)?{token}"] if token else []
     one = f"(?:{'|'.join(names)})"
     # If sides are called by numbers, chosen_1 may be what the first of several raters says.
     picked = "" if token.isdigit() else PICKED.format(one=one)
-    return re.compile(CALLED.format(one=one, won=WON, picked=picked))
+    won, lost = CALLED.format(one=one, won=WON, picked=picked), LOSING.format(one=one, lost=LOST)
+    # Of numbers, 1_rejected may be the vote of a rater; a column of the side that was rejected may hold its text.
+    return [(re.compile(won), True), *([] if token.isdigit() else [(re.compile(lost), False)])]
 
 
 def _winner(cell: Any, yes: str, no: str) -> Any:

@@ -14,6 +14,13 @@ TURNED = re.compile(
     r"(?:swap|swapped|flip|flipped|reverse|reversed|switched|shuffled|mirrored|inverted|transposed|"
     r"exchanged)(?:_(?:ab|order|sides?|positions?|responses?))?$"
 )
+# Columns that may say so: those that are the same in all rows tell that somebody took care.
+MAY_BE_TURNED = re.compile(
+    r"^(?:(?:is|was|were|ab|position|order|side|display|presentation|responses?|options?)_)*"
+    r"(?:(?:randomi[sz]ed?|permuted|counter_?balanced|scrambled|reordered|switch)"
+    r"(?:_(?:ab|orders?|sides?|positions?|responses?|options?|display))?|"
+    r"rand(?:om)?_(?:orders?|sides?|positions?|display))$"
+)
 # Columns that may name the side that was shown first; `seen` alone says of a row that somebody saw it.
 WAS_SHOWN, THING = (
     "(?:shown|presented|displayed|seen)",
@@ -63,9 +70,9 @@ def check_places(table: Table, label: str, sides: tuple[str, str]) -> None:
     column = that_says_where(table, table.some(label), (label, *sides), sides)
     if column is not None:
         raise ValueError(
-            f"column {column} says in which rows the sides changed places, and {label} may name places or columns: "
-            f"give --label {label} if it names {sides[0]} and {sides[1]} as the file has them; else write there "
-            "which of those won"
+            f"column {column} {_says(column)} in which rows the sides changed places, and {label} may name "
+            f"places or columns: give --label {label} if it names {sides[0]} and {sides[1]} as the file has them; else "
+            "write there which of those won"
         )
 
 
@@ -82,9 +89,13 @@ def check_places_of_votes(table: Table, label: str, votes: list, sides: tuple[st
             "" if first is None else f"give --first-is {first} if that names {sides[0]} in every row; else "
         )
         raise ValueError(
-            f"column {column} says in which rows the sides changed places, and {label} may name places or columns: "
-            f"{told}write there which side won"
+            f"column {column} {_says(column)} in which rows the sides changed places, and {label} may name "
+            f"places or columns: {told}write there which side won"
         )
+
+
+def _says(column: str) -> str:
+    return "may say" if MAY_BE_TURNED.match(plain_name(column)) else "says"
 
 
 def that_says_where(table: Table, labels: list, taken: tuple[str, ...], sides: tuple[str, str]) -> str | None:
@@ -99,7 +110,9 @@ def that_says_where(table: Table, labels: list, taken: tuple[str, ...], sides: t
     places = bool(said & PLACES) and not PLACES & {*named}
     for column in (name for name in table.names if name not in taken):
         plain, cells = plain_name(column), {_listed(c) for c in table.some(column) if not is_missing(c)}
-        turned = TURNED.match(plain) and {*map(yes_or_no, cells)} in ({True, False}, {True})
+        flags = {*map(yes_or_no, cells)}
+        turned = TURNED.match(plain) and flags in ({True, False}, {True})
+        turned = turned or (MAY_BE_TURNED.match(plain) and flags == {True, False})
         # Of the two numbers of an order one is the other way round.
         numbered = ORDERED.match(plain) and cells in NUMBERS_OF_ORDERS
         if turned or numbered:

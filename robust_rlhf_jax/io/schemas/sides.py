@@ -57,7 +57,7 @@ WHOSE = re.compile(
 PLATFORM = re.compile(r"^(?:(?:input|answer|answercontent)\.|(?:input|output|assignment):)(?=\w)")
 # The same before what a task shows.
 SHOWN_BY_PLATFORM = re.compile(r"^input[.:](?=\w)", re.I)
-# German, French, Spanish and Italian words in names of columns, without accents.
+# German, French, Spanish, Italian, Dutch and Portuguese words in names of columns, without accents.
 IN_ENGLISH = {
     "frage": "question", "antwort": "answer", "wahl": "choice", "praferenz": "preference", "gewinner": "winner",
     "bevorzugte": "preferred", "abgelehnte": "rejected", "bewerter": "rater", "teilnehmer": "participant",
@@ -67,7 +67,8 @@ IN_ENGLISH = {
     "auswahl": "choice", "entscheidung": "decision", "befragter": "respondent", "befragte": "respondent",
     "reponse": "answer", "choix": "choice", "preferee": "preferred", "prefere": "preferred", "gagnant": "winner",
     "tache": "task", "choisi": "chosen", "repondant": "respondent",
-    "evaluateur": "rater", "annotateur": "annotator", "rejetee": "rejected", "choisie": "chosen",
+    "evaluateur": "rater", "annotateur": "annotator", "annotatore": "annotator",
+    "anotador": "annotator", "beurteiler": "rater", "beoordelaar": "rater", "rejetee": "rejected", "choisie": "chosen",
     "preference": "preference", "meilleure": "better", "juge": "judge",
     "pregunta": "question", "respuesta": "answer", "eleccion": "choice", "preferencia": "preference",
     "preferida": "preferred", "ganador": "winner", "evaluador": "rater", "rechazada": "rejected", "elegida": "chosen",
@@ -77,6 +78,11 @@ IN_ENGLISH = {
     "preferita": "preferred", "rifiutata": "rejected", "vincitore": "winner", "valutatore": "rater",
     "compito": "task", "scelto": "chosen", "intervistato": "respondent",
     "migliore": "better", "giudice": "judge", "partecipante": "participant",
+    "vraag": "question", "antwoord": "answer", "keuze": "choice", "voorkeur": "preference", "winnaar": "winner",
+    "gekozen": "chosen", "afgewezen": "rejected", "taak": "task", "deelnemer": "participant",
+    "pergunta": "question", "resposta": "answer", "escolha": "choice", "vencedor": "winner", "escolhido": "chosen",
+    "escolhida": "chosen", "rejeitada": "rejected", "rejeitado": "rejected", "avaliador": "rater", "tarefa": "task",
+    "melhor": "better", "juiz": "judge",
 }  # fmt: skip
 NOT_ANSWERS = re.compile(
     r"(^|_)(model|id|name|lang|language|source|score|rating|reason|reasoning|feedback|len|length|tokens?|time|rank|label|"
@@ -101,6 +107,11 @@ LABELS = (
 KEYS_OF_TESTS = (
     "target", "gold", "gold_label", "ground_truth", "y", "result", "outcome", "annotation",
 )  # fmt: skip
+# Who judges, before a number, a code or a name.
+PERSONS = (
+    "annotator", "rater", "labeler", "labeller", "worker", "judge", "evaluator", "reviewer", "participant",
+    "respondent", "subject", "subj", "ppt", "voter", "grader", "assessor", "panelist", "contributor",
+)  # fmt: skip
 RATERS = (
     "rater", "rater_id", "annotator", "annotator_id", "worker", "worker_id", "user_id", "judge", "evaluator",
     "labeler", "labeller", "labeler_id", "annotated_by", "completed_by", "labelled_by", "reviewer", "reviewer_id",
@@ -112,6 +123,11 @@ RATERS = (
     "labeller_id", "labelerid", "labellerid", "judge_id", "judgeid", "reviewerid", "evaluatorid", "voterid", "coderid",
     "expertid", "personid", "subjectid", "participant_code", "participant.code", "panelist", "panelist_id", "assessor",
     "assessor_id", "grader", "grader_id", "rated_by", "judged_by", "evaluated_by", "reviewed_by", "turker", "turker_id",
+    "labeled_by", "completed_by_email", "mturk_id", "turk_id", "sona_id", "crowdworker", "crowdworker_id", "scorer",
+    "scorer_id", "contributor_id", "_worker_id",
+    *(f"{who}_{what}" for who in PERSONS for what in ("no", "nr", "number", "code", "hash", "index", "uuid", "#")),
+    *(f"{who}_name" for who in PERSONS if who not in ("subject", "subj", "ppt")),
+    *(f"{who}_{what}" for who in ("subj", "ppt") for what in ("id", "code")),
 )  # fmt: skip
 # A name of one word; where words have no spaces between them (Thai, Burmese, Khmer, Japanese, Chinese), it may be a
 # sentence.
@@ -132,6 +148,8 @@ RATERS_OWN = re.compile(
 PERSON = re.compile(
     r"^(?:annotator|rater|labell?er|worker|judge|reviewer|evaluator|expert|person|coder)", re.I
 )
+# Numbers that may be what raters say, and how many different ones: of a side each, and of ties.
+FEW_NUMBERS, MOST_NUMBERS = {"-1", "0", "1", "2", "3", *TRUTHS}, 3
 # Rows from which on two raters say the same of a side at least once.
 FEWEST_OF_FLAGS = 10
 # What a label may be about: columns of several are no raters.
@@ -378,6 +396,23 @@ def rater_columns(table: Table, sides: tuple[str, str]) -> dict[str, str]:
     if len(people) > 1 or (other and len(people) < len(found)):
         found = people
     return found if len(found) > 1 and not _are_flags(table, found, sides) else {}
+
+
+def numbers_of_raters(table: Table, sides: tuple[str, str]) -> dict[str, str]:
+    """{rater: column} of columns called after people, such as `rater_1`, that hold two or three small numbers, or true
+    and false, which name no side: a caller has to say which one means the first."""
+    value, found, said = word_rule(sides).value, {}, set()
+    for name in (name for name in table.names if name not in sides):
+        match = RATERS_OWN.match(name)
+        words = {word(cell) for cell in table.some(name) if not is_missing(cell)} - TIE
+        who = match and (match["who"] or match["number"] or match["who2"])
+        people = PERSON.match(name) is not None and plain_name(name) not in RATERS
+        if who and people and words <= FEW_NUMBERS and not any(map(value, words)):
+            parts = PARTS_OF_NAMES.split(who)
+            if words and not NO_RATER.search(who) and not any(map(_is_no_person, (who, *parts))):
+                found[who] = name
+                said |= words
+    return found if 1 < len(said) <= MOST_NUMBERS else {}
 
 
 def _is_no_person(who: str) -> bool:

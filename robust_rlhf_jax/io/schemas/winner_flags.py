@@ -59,7 +59,8 @@ def with_winners(
 
     **Raises:** ValueError for a column that says in which rows the sides changed places; as tables with a label.
     """
-    label, others = " and ".join(columns), _without(table, columns)
+    # The name of a column may say who lost, and its winners do not.
+    label, others = "the winner" if len(columns) == 1 else " and ".join(columns), _without(table, columns)
     made = dataclasses.replace(others, columns=others.columns | {label: winners})
     sides = open_sides(others, ())
     if len(sides) == 2:
@@ -67,9 +68,9 @@ def with_winners(
         found = plain.map(made, dataclasses.replace(asked, label=label, chosen=sides[0], rejected=sides[1]))
     else:
         found = numbers_of_two_sides.map(made, dataclasses.replace(asked, label=label))
-    chosen = found.roles.said["chosen"]
-    chosen = chosen.replace(f"{label} says", f"{label} say") if len(columns) > 1 else chosen
-    said = found.roles.said | {"chosen": chosen, "label": f"{label}: {says}"}
+    verb, listed = "say" if len(columns) > 1 else "says", " and ".join(columns)
+    chosen = found.roles.said["chosen"].replace(f"{label} says", f"{listed} {verb}")
+    said = found.roles.said | {"chosen": chosen, "label": f"{listed}: {says}"}
     return dataclasses.replace(
         found, schema=schema, used=(*found.used, *columns), reads=("tie",), cells_of={label: (columns[0], False)},
         roles=dataclasses.replace(found.roles, said=said),

@@ -1,4 +1,4 @@
-"""Columns with German, French, Spanish and Italian names; `test_wild.py` and its neighbours read these files, too."""
+"""Columns with German, French, Spanish, Italian, Dutch and Portuguese names; `test_wild.py` reads these files, too."""
 
 import unicodedata
 
@@ -16,6 +16,12 @@ def german(i, item):
     return {
         "Frage": item.prompt, "Antwort A": item.a, "Antwort B": item.b, "Präferenz": word(item.vote, "A", "B", "tie"),
     }  # fmt: skip
+
+
+@each
+def dutch(i, item):
+    label = word(item.vote, "A", "B", "geen voorkeur")
+    return {"Vraag": item.prompt, "Antwoord A": item.a, "Antwoord B": item.b, "Keuze": label}
 
 
 @each
@@ -41,6 +47,7 @@ def yes_and_no(i, item):
 CASES = (
     Case("german_flags", yes_and_no, stores.table(sep=";")),
     Case("german", german, stores.table(), options={"ties": True}),
+    Case("dutch", dutch, stores.table(sep=";"), options={"ties": True}),
     Case("french", french, stores.table()),
     Case("french_left_and_right", left_and_right, stores.table(), options={"ties": True}),
 )
@@ -55,6 +62,10 @@ NAMES = (
     ("question", "réponse 1", "réponse 2", "meilleure réponse", "participant"),
     ("pregunta", "respuesta 1", "respuesta 2", "mejor respuesta", "juez"),
     ("domanda", "risposta 1", "risposta 2", "migliore risposta", "giudice"),
+    ("vraag", "antwoord 1", "antwoord 2", "Keuze", "beoordelaar"),
+    ("Vraag", "Antwoord_1", "Antwoord_2", "voorkeur", "deelnemer"),
+    ("pergunta", "resposta 1", "resposta 2", "escolha", "avaliador"),
+    ("Pergunta", "Resposta_1", "Resposta_2", "melhor resposta", "Participante"),
 )
 
 

@@ -286,3 +286,16 @@ def test_a_single_numbered_feature_is_read_where_a_choice_counts_the_options(tmp
     rows = [{"x_1": i % 5, "x_2": 3 * i % 7, "label": 1 + i % 2} for i in range(n)]
     with pytest.raises(ValueError, match="no column chosen_<name>"):
         load_pairs(store(tmp_path, rows))
+
+
+@pytest.mark.parametrize("cell", ["2025-05-{}", "{}/05/2025", "({})", "0x{}f"])
+def test_what_is_neither_a_number_nor_a_word_says_so(cell):
+    rows = [
+        {"price_a": i, "price_b": 9 - i, "left_on_a": cell.format(10 + i), "left_on_b": cell.format(40 - i)}
+        | {"choice": "ab"[i % 2]}
+        for i in range(20)
+    ]
+    found = load_pairs(rows)
+    assert found.names == ("price",)
+    assert found.unused["left_on_a"].startswith("holds ")
+    assert "neither numbers nor a few words" in found.unused["left_on_b"]

@@ -62,6 +62,24 @@ def test_a_flag_names_the_side_that_won(name, first, yes, no, n):
     assert found.swapped.tolist() == [not first, first] * (n // 2)
 
 
+@pytest.mark.parametrize("n", [20, 5000])
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [("a_lost", True), ("B loses", False), ("a_is_worse", True), ("b_rejected", False), ("response_a_rejected", True),
+     ("is_a_worse", True), ("rejected_b", False), ("reject_a", True), ("model_b_lost", False)],
+)  # fmt: skip
+@pytest.mark.parametrize(("yes", "no"), [(True, False), ("1", "0"), ("yes", "no"), ("ja", "nein")])
+def test_a_flag_of_the_side_that_lost_is_turned_round(name, first, yes, no, n):
+    found = load_pairs(rows(n, **{name: (yes, no)}), featuriser="format")
+    assert found.swapped.tolist() == [first, not first] * (n // 2)
+    assert f"yes is the {'second' if first else 'first'} side" in found.description.roles["label"]
+
+
+def test_flags_of_both_that_lost_and_one_that_won_are_asked_about():
+    with pytest.raises(ValueError, match="no label"):
+        load_pairs(rows(a_lost=(True, False), a_wins=(False, True)), featuriser="format")
+
+
 @pytest.mark.parametrize("cells", [(1, 3), ("a", "b"), (True, True), ("yes", "maybe")])
 def test_what_is_no_flag_is_asked_about(cells):
     with pytest.raises(ValueError, match="no label"):

@@ -26,6 +26,7 @@ CASES = (
     Case("places_turned_in_numbers", turned("is_flipped", 0, 1), stores.table(), **ASKED),
     Case("places_in_order", turned("display_order", "AB", "BA"), stores.table(), **ASKED),
     Case("places_in_order_by_another_name", turned("randomization", "a-b", "b-a"), stores.table(), **ASKED),
+    Case("places_drawn_in_some_rows", turned("randomized", True, False), stores.table(), **ASKED),
     Case("places_of_one", turned("shown_first", "b", "a"), stores.parquet(), **ASKED),
     Case("places_of_the_left_one", turned("left_response", "response_b", "response_a"), **ASKED),
 )
@@ -265,3 +266,30 @@ def test_two_numbers_of_an_order_and_more_words_for_turned_sides_are_asked_about
         load_pairs(rows, featuriser="format")
     rows = [row | {name: i} if name.endswith("order") else row | {name: False} for i, row in enumerate(rows)]
     assert load_pairs(rows, featuriser="format").n_pairs == 12
+
+
+@pytest.mark.parametrize("n", [20, 5000])
+@pytest.mark.parametrize(
+    "name",
+    ["randomized", "Randomised", "is_randomized", "random_order", "rand_order", "order_randomized", "counterbalanced",
+     "permuted", "switch", "randomized_order"],
+)  # fmt: skip
+def test_rows_in_which_the_order_was_drawn_are_asked_about(name, n):
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}", "winner": "AB"[i % 3 > 0], name: i % 2 > 0}
+        for i in range(n)
+    ]
+    with pytest.raises(ValueError, match=f"column {name} may say in which rows .* give --label winner if"):
+        load_pairs(rows, featuriser="format")
+    assert load_pairs(rows, columns=Columns(label="winner"), featuriser="format").n_pairs == n
+    every = [row | {name: True} for row in rows]
+    assert load_pairs(every, featuriser="format").swapped.tolist() == [i % 3 > 0 for i in range(n)]
+
+
+@pytest.mark.parametrize("name", ["random", "rand", "random_sample", "randomization_group", "seed"])
+def test_other_flags_of_chance_are_none_of_places(name):
+    rows = [
+        {"response_a": f"x {i}", "response_b": f"y {i}", "winner": "AB"[i % 3 > 0], name: i % 2 > 0}
+        for i in range(9)
+    ]
+    assert load_pairs(rows, featuriser="format").swapped.tolist() == [i % 3 > 0 for i in range(9)]

@@ -104,3 +104,78 @@ def test_what_is_called_after_raters_and_holds_no_names_is_no_rater(said, beside
     assert (raters is None) if not beside else {*raters} == {"w-amber"}
     asked = Columns(rater=name)
     assert {*load_pairs(rows, columns=asked, featuriser="format").raters} == {*map(str, cells)}
+
+
+NUMBERS = [(1, 2), (2, 1), (0, 1), (True, False), ("1", "2")]
+
+
+def of_numbers(names, cells, n=20, **more):
+    return [
+        {"prompt": f"p{i}", "response_a": f"x {i}", "response_b": f"y {i}"}
+        | {name: cells[(i + k) % 2] for k, name in enumerate(names)}
+        | more
+        for i in range(n)
+    ]
+
+
+@pytest.mark.parametrize("n", [20, 5000])
+@pytest.mark.parametrize("cells", NUMBERS)
+def test_numbers_of_one_rater_are_named_and_read_as_told(cells, n):
+    rows = of_numbers(["rater_1"], cells, n)
+    with pytest.raises(
+        ValueError, match=r"rater_1 holds .* give --label rater_1 and say by --first-is which one"
+    ):
+        load_pairs(rows, featuriser="format")
+    asked = Columns(label="rater_1", first_is=str(cells[0]))
+    assert load_pairs(rows, columns=asked, featuriser="format").swapped.tolist() == [False, True] * (n // 2)
+
+
+@pytest.mark.parametrize("n", [20, 5000])
+@pytest.mark.parametrize("cells", NUMBERS)
+def test_numbers_of_several_raters_are_named_and_read_as_told(cells, n):
+    rows = of_numbers(["rater_1", "rater_2", "rater_3"], cells, n)
+    with pytest.raises(
+        ValueError, match=r"rater_1, rater_2, rater_3 hold .* say by --first-is which one means response_a"
+    ):
+        load_pairs(rows, featuriser="format")
+    found = load_pairs(rows, columns=Columns(first_is=str(cells[0])), featuriser="format")
+    assert {*found.raters} == {"1", "2", "3"}
+    assert found.swapped.tolist() == [False, True, False, True, False, True] * (n // 2)
+
+
+def test_a_label_beside_numbers_of_raters_is_read():
+    rows = of_numbers(["annotator_1"], (1, 2), winner="A")
+    assert load_pairs(rows, featuriser="format").n_pairs == 20
+    asked = of_numbers(["annotator_1"], (1, 2), **{"Which response is better?": "A"})
+    asked[0]["Which response is better?"] = "B"
+    assert load_pairs(asked, featuriser="format").swapped.tolist() == [True] + [False] * 19
+
+
+@pytest.mark.parametrize("cells", [(1, 7), (12, 13), ("ann", "ben")])
+def test_other_cells_of_a_column_called_after_a_rater_are_no_labels(cells):
+    with pytest.raises(ValueError, match="no label"):
+        load_pairs(of_numbers(["rater_1"], cells), featuriser="format")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["participant_no", "Participant #", "subject_no", "annotator_name", "Judge name", "rater_code", "annotator_hash",
+     "respondent_nr", "ppt_id", "mturk_id", "_worker_id", "labeled_by", "completed_by_email", "crowdworker",
+     "Beurteiler", "annotatore", "beoordelaar", "Avaliador"],
+)  # fmt: skip
+@pytest.mark.parametrize("people", [("p1", "p2", "p3"), (1, 2, 3)])
+def test_raters_may_have_numbers_codes_and_names_in_six_languages(name, people):
+    rows = of_numbers([], ("A", "B"), 21)
+    rows = [row | {"winner": "AB"[i % 2], name: people[i % 3]} for i, row in enumerate(rows)]
+    assert {*load_pairs(rows, featuriser="format").raters} == {*map(str, people)}
+
+
+@pytest.mark.parametrize(
+    "name", ["annotator_country", "judge_model", "rater_type", "worker_batch", "annotation_id", "reviewer_comment",
+             "subject_name", "assignment_id"]
+)  # fmt: skip
+def test_what_else_is_said_of_raters_names_none(name):
+    rows = [
+        row | {"winner": "AB"[i % 2], name: f"p{i % 3}"} for i, row in enumerate(of_numbers([], ("A", "B")))
+    ]
+    assert load_pairs(rows, featuriser="format").raters is None

@@ -1,0 +1,62 @@
+"""Pairs of texts that one rater judged several times: later rows may correct earlier ones, or be copies of them."""
+
+import numpy as np
+
+from .pairs import Pairs
+from .unnamed_raters import has_name
+
+
+def of_changed_judgements(pairs: Pairs) -> list[str]:
+    """A note on the pairs that a rater judged again and otherwise, and one on those with the same result.
+
+    **Example:**
+
+    >>> from robust_rlhf_jax.io import describe
+    >>> row = {"response_a": "Yes.", "response_b": "No.", "winner": "a", "rater": "ann"}
+    >>> describe([row, row | {"response_b": "So."}, row | {"winner": "b"}]).notes[-1]
+    '1 judgement says otherwise than an earlier one of the same pair by the same rater (rows 1 and 3), and both count: \
+if the later one corrects it, keep that row alone.'
+    """
+    texts, raters = pairs.texts, pairs.raters
+    if texts is None or raters is None or pairs.kind != "texts":
+        return []
+    said: dict[tuple, tuple[str, int]] = {}
+    changed: list[tuple[int, int]] = []
+    copies = 0
+    sides = zip(texts.prompt, texts.chosen, texts.rejected, strict=True)
+    rows = zip(
+        sides, raters.tolist(), has_name(raters), pairs.ties.tolist(), pairs.rows.tolist(), strict=True
+    )
+    for (prompt, chosen, rejected), who, known, tie, row in rows:
+        if not known:
+            continue
+        won = "" if tie else chosen
+        before, first = said.setdefault((prompt, frozenset((chosen, rejected)), who), (won, row))
+        if first != row and before != won:
+            changed.append((first, row))
+        elif first != row:
+            copies += 1
+    return [*_of_changed(changed), *_of_copies(copies)]
+
+
+def _of_copies(n: int) -> list[str]:
+    if not n:
+        return []
+    those = "1 judgement repeats an earlier one" if n == 1 else f"{n:,} judgements repeat an earlier one"
+    which = "it if it is a copy" if n == 1 else "those that are copies"
+    return [f"{those} of the same pair by the same rater with the same result: drop {which}."]
+
+
+def _of_changed(changed: list[tuple[int, int]]) -> list[str]:
+    if not changed:
+        return []
+    first, row = (1 + int(place) for place in np.asarray(changed[0]))
+    if len(changed) == 1:
+        return [
+            "1 judgement says otherwise than an earlier one of the same pair by the same rater (rows "
+            f"{first} and {row}), and both count: if the later one corrects it, keep that row alone."
+        ]
+    return [
+        f"{len(changed):,} judgements say otherwise than an earlier one of the same pair by the same rater, such as "
+        f"rows {first} and {row}, and all count: if later ones correct them, keep the last row of each alone."
+    ]
