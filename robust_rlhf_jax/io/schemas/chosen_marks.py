@@ -25,13 +25,7 @@ def marks_of(cells: Sequence[Any]) -> list[bool | None]:
 
 
 def _mark(cell: Any) -> bool | None:
-    told = yes_or_no(cell)
-    return (
-        told
-        if told is not None
-        else True
-        if word(cell) in CHOSEN
-        else False
-        if word(cell) in NOT_CHOSEN
-        else None
-    )
+    said = word(cell)
+    if said in CHOSEN or said in NOT_CHOSEN:
+        return said in CHOSEN
+    return yes_or_no(cell)
