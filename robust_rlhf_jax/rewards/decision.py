@@ -145,9 +145,9 @@ def decide(
     - An explanation is admissible if it convicts at most `allowance`·ε of the pairs, and needs at most ε + 2·`habit` of
       them corrupt. If none is, the plain fit is believed and no pair is left out, since ε is a ceiling.
     - Admissible ones are weighed by `bootstrap_weights`.
-    - There is corruption if the best of them is ahead of every candidate without corruption by `certainty` nats, and if
-      it matters: accuracy of `material` is at stake, or the lead exceeds `nonlinearity` nats per pair, by which honest
-      people may depart from a linear reward.
+    - There is corruption if the best of those that are believed (`plausible`) is ahead of every candidate without
+      corruption by `certainty` nats, and if it matters: accuracy of `material` is at stake, or the lead exceeds
+      `nonlinearity` nats per pair, by which honest people may depart from a linear reward.
 
     Nats are divided by `overdispersion`, where labels of one rater are dependent (Wedderburn 1974). Whether there is
     corruption is asked of the `dispersed` ones, in which rates cost as many times more, so that their price stays; and
@@ -169,10 +169,12 @@ def decide(
         jnp.stack([admissible, finite]),
     )
     at_stake = _at_stake(judged)
+    # The lead must be one of those that are returned: believed, with those that hardly differ from them.
+    believed = allowed & (matmul(same.astype(weights.dtype), weights) >= config.plausible)
     staked = matmul(weights, jnp.where(finite, at_stake, 0.0)) > config.material
 
     def is_found(evidence: Float[Array, " E"]) -> Bool[Array, ""]:
-        lead = jnp.max(jnp.where(allowed, evidence, -jnp.inf))
+        lead = jnp.max(jnp.where(believed, evidence, -jnp.inf))
         return (lead > config.certainty) & (staked | (lead > config.nonlinearity * n))
 
     honest = jnp.where(finite, judged.honest, -jnp.inf)

@@ -48,12 +48,13 @@ def alike_labels(
     accused = jnp.maximum(jnp.sum(judged.lies, axis=1), 1.0)
     slips = jax.lax.map(lambda row: with_slips(row, informative - single, informative), judged.margins)
     independent = jax.lax.map(lambda row: _independent(row, informative), margins)
+    recurs = 1.0 - jnp.sum(single * judged.lies, axis=1) / accused
+    gained = jax.lax.map(lambda each: likeness(each[0], each[1], comparisons), (judged.margins, judged.rates))
     return AlikeLabels(
-        corrupted=judged.dispersed
-        - judged.comparisons_seen
-        + jax.lax.map(lambda each: likeness(each[0], each[1], comparisons), (judged.margins, judged.rates)),
+        # Only the share that is excused may be alike here, too: both sides are compared by the same rule.
+        corrupted=judged.dispersed - judged.comparisons_seen + recurs * gained,
         honest=jax.lax.map(lambda row: honest_likeness(row, comparisons, most_odd), margins),
-        recurs=1.0 - jnp.sum(single * judged.lies, axis=1) / accused,
+        recurs=recurs,
         # Less what the fit has seen of the pairs, as `honest` of `judged` is.
         slips=slips._replace(value=judged.honest + (slips.value - independent)),
     )

@@ -237,6 +237,17 @@ def test_a_quality_that_features_miss_takes_from_the_evidence(corrupted, honest,
     np.testing.assert_allclose(found.evidence[1], min(40.0 / 2, left), atol=0.05)
 
 
+def test_the_lead_is_one_of_the_explanation_that_is_believed():
+    """The plain fit with some corruption is 20 nats ahead, the other one, which is believed, is 50 behind."""
+    judged = explained(40.0, 0.1)
+    nats = jnp.max(judged.honest) + jnp.asarray([20.0, -50.0])
+    judged = judged._replace(alike=AlikeLabels(nats, jnp.zeros(2), jnp.zeros(2), no_slips()))
+    found = decided(judged, 0.1)
+    np.testing.assert_allclose(found.evidence, [20.0, -50.0], atol=0.05)
+    assert found.weights[1] > 0.99
+    assert not found.corrupt
+
+
 @pytest.mark.parametrize(("slipped", "left"), [(-10.0, 40.0), (10.0, 30.0), (35.0, 5.0)])
 def test_what_slips_explain_as_well_is_no_evidence(slipped, left):
     """Nats by which the second reward explains honest labels better where some are slips."""
