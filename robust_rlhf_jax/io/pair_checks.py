@@ -66,11 +66,9 @@ def _check_fields(pairs: Pairs) -> None:
     check_known(weights=pairs.weights, strength=pairs.strength)
     for name in ("weights", "strength"):
         part = getattr(pairs, name)
-        wrong = () if part is None else np.flatnonzero(~((part >= 0) & np.isfinite(part)))
-        if len(wrong):
-            raise ValueError(
-                f"{name}[{wrong[0]}] is {part[wrong[0]]:g}: every entry must be finite and not negative."
-            )
+        if part is not None and not np.all(good := (part >= 0) & np.isfinite(part)):
+            i = int(np.argmin(good))
+            raise ValueError(f"{name}[{i}] is {part[i]:g}: every entry must be finite and not negative.")
 
 
 def _no_number(values: Any, side: str, names: Sequence[str]) -> str:
