@@ -152,7 +152,7 @@ def _once(pairs: Pairs, units: list[tuple], values: list[str]) -> list[tuple[tup
     for i, (unit, value) in enumerate(zip(units, values, strict=True)):
         who = str(pairs.raters[i]) if pairs.raters is not None and named[i] else i
         said.setdefault((unit, who), (unit, set()))[1].add(value)
-    return [(unit, *found) for unit, found in said.values() if len(found) == 1]
+    return [(unit, next(iter(found))) for unit, found in said.values() if len(found) == 1]
 
 
 def _sides(pairs: Pairs) -> list[tuple]:
