@@ -137,10 +137,17 @@ def check_labels(labels: Any) -> None:
     bad = np.argwhere(np.abs(values.astype(np.float64)) != 1)
     if bad.size:
         at = tuple(int(i) for i in bad[0])
-        zero_one = np.isin(values, (0, 1)).all()
-        hint = "labels look like 0/1, map 0 to -1" if zero_one else "+1 means that trajectory 1 is preferred"
         place = ", ".join(map(str, at))
-        raise ValueError(f"labels[{place}] is {values[at]}: every label must be +1 or -1 ({hint}).")
+        raise ValueError(f"labels[{place}] is {values[at]}: every label must be +1 or -1 ({_hint(values)}).")
+
+
+def _hint(labels: np.ndarray) -> str:
+    """What labels that are not all ±1 look like."""
+    if np.isin(labels, (0, 1)).all():
+        return "labels look like 0/1, map 0 to -1"
+    if np.isin(labels, (-1, 0, 1)).all():
+        return "a 0 looks like a tie: leave ties out, or give them a strength of 0 in Pairs"
+    return "+1 means that trajectory 1 is preferred"
 
 
 def _is_number(value: Any) -> bool:

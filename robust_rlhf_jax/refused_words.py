@@ -15,6 +15,8 @@ OTHER_CHOICE = re.compile(
 )
 # The first line of what the box proposes, and of what it says of a flag.
 FLAG = re.compile(r"--[a-z][\w-]*")
+# A word of the command that is one of several, as the box of a missing one calls it.
+CHOICES = re.compile(r"\{([\w,-]+)\}")
 
 
 @contextlib.contextmanager
@@ -47,6 +49,7 @@ def sentence(box: str, words: Sequence[str]) -> str | None:
         if match:
             return sentence_of(match, more, words, command)
     missing = [line for line in parts[0][1:] if re.match(r"[A-Z]+$|--", line)]
+    missing += [_listed(match[1]) for line in parts[0][1:] if (match := CHOICES.match(line))]
     if said.startswith("Missing from ") and missing:
         return f"{command} needs {' and '.join(missing)}: see {command} --help."
     return f"{said.rstrip('.')}: see {command} --help."

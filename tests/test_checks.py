@@ -116,6 +116,7 @@ def test_labels_of_plus_and_minus_one_pass(labels):
     [
         (np.array([1, 0, 1]), r"labels\[1\] is 0: every label must be \+1 or -1 \(labels look like 0/1"),
         (np.array([1.0, -1.0, 2.0]), r"labels\[2\] is 2.0: .*trajectory 1 is preferred"),
+        (np.array([1.0, -1.0, 0.0]), r"labels\[2\] is 0.0: .*\(a 0 looks like a tie: leave ties out"),
         (np.array([np.nan]), r"labels\[0\] is nan"),
         (np.array([[1.0, 0.5]]), r"labels\[0, 1\] is 0.5"),
     ],

@@ -28,6 +28,8 @@ from robust_rlhf_jax.refused_words import one_sentence, sentence
             "robust-rlhf audit has no --epsilonn: did you mean --epsilon? See robust-rlhf",
         ),
         ("audit", "robust-rlhf audit needs FILE: see robust-rlhf audit --help."),
+        ("reproduce", "robust-rlhf reproduce needs table1 or robustness: see robust-rlhf reproduce --help."),
+        ("report", "robust-rlhf report needs PATH: see robust-rlhf report --help."),
         ("clean x.csv", "robust-rlhf clean needs DECISIONS and --out PATH: "),
         (
             "audt x",

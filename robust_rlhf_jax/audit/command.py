@@ -80,6 +80,8 @@ def audit_file(
     _print(audited, top)
     for sentence in [] if raters is None else raters.sentences():
         print(sentence)
+    for sentence in [] if raters is None or writing.drop_raters else raters.may_drop(pairs):
+        print(sentence)
     warn_of_clean(audited.advice, writing)
     deliver(findings, writing, raters)
     return findings

@@ -46,7 +46,7 @@ def _write(findings: Findings, writing: Writing, raters: RatersOfFile | None) ->
     pairs = findings.pairs
     with contextlib.ExitStack() as whole:
         if writing.export is not None:
-            columns = exported_columns(findings, raters)
+            columns = exported_columns(findings, writing, raters)
             write_rows(pairs, whole.enter_context(whole_export(pairs, writing.export)), columns)
             renamed = {old: new for old, new in own_names(pairs, columns).items() if old != new}
             if renamed:
@@ -60,6 +60,8 @@ def _write(findings: Findings, writing: Writing, raters: RatersOfFile | None) ->
             ties = int(np.sum(pairs.ties & ~kept))
             left_out = f", and left out {counted(ties, 'tie')}" if ties else ""
             print(f"--clean: kept {int(kept.sum()):,} of {counted(pairs.n_pairs, 'pair')}{left_out}.")
+            if writing.drop_raters and raters is not None:
+                print(raters.dropped(pairs))
             beside = of_whole_rows(pairs, kept)
             if beside:
                 print(f"--clean: {beside[0].lower()}{beside[1:]}")
@@ -67,11 +69,15 @@ def _write(findings: Findings, writing: Writing, raters: RatersOfFile | None) ->
             reward_head(findings).write(whole.enter_context(whole_path(writing.head)))
 
 
-def exported_columns(findings: Findings, raters: RatersOfFile | None) -> dict[str, list]:
-    """`Verdicts.columns`, where raters are rated with the weights that `raters.csv` has."""
-    if raters is None or raters.table is None:
-        return findings.verdicts.columns()
-    return judge_pairs(findings.batch, findings.issues, raters.weights_of(findings.pairs)).columns()
+def exported_columns(findings: Findings, writing: Writing, raters: RatersOfFile | None) -> dict[str, list]:
+    """`Verdicts.columns`, where raters are rated with the weights that `raters.csv` has; kept is what
+    `--clean` keeps.
+    """
+    verdicts = findings.verdicts
+    if raters is not None and raters.table is not None:
+        verdicts = judge_pairs(findings.batch, findings.issues, raters.weights_of(findings.pairs))
+    kept = _kept(findings, writing, raters)
+    return verdicts._replace(keep=kept, weight=verdicts.weight * kept).columns()
 
 
 def _kept(findings: Findings, writing: Writing, raters: RatersOfFile | None) -> Bool[np.ndarray, " N"]:

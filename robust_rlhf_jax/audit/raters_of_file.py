@@ -10,6 +10,7 @@ from robust_rlhf_jax.io.unnamed_raters import has_name
 from robust_rlhf_jax.raters import Agreement, RaterTable, krippendorff_alpha, rate_raters
 from robust_rlhf_jax.raters.kinds import BAD
 from robust_rlhf_jax.raters.rating import MOST_AXES
+from robust_rlhf_jax.terminal import counted, harmless, some_of
 
 # Axes of a file with too many features in which the taste of a rater is told: those along which pairs differ most.
 KEPT_AXES = 32
@@ -48,8 +49,27 @@ class RatersOfFile(NamedTuple):
         """The pairs of raters whose kind is called bad."""
         if self.table is None or pairs.raters is None:
             return np.zeros(pairs.n_pairs, bool)
-        bad = [row.name for row in self.table.rows if row.kind in BAD]
-        return np.isin(pairs.raters.astype(str), bad)
+        return np.isin(pairs.raters.astype(str), self._bad())
+
+    def dropped(self, pairs: Pairs) -> str:
+        """What `--drop-raters` leaves out, and of whom."""
+        bad, lost = self._bad(), int(self.of_bad_raters(pairs).sum())
+        if not bad:
+            return "--drop-raters: no rater looks random, contrary, or a habit."
+        return (
+            f"--drop-raters: left out {counted(lost, 'pair')} of {counted(len(bad), 'rater')}{_named(bad)}."
+        )
+
+    def may_drop(self, pairs: Pairs) -> list[str]:
+        """How to leave bad raters out, where there are any."""
+        lost = int(self.of_bad_raters(pairs).sum())
+        said = (
+            f"To leave out the {counted(lost, 'pair')} of raters in brackets, add --clean FILE --drop-raters."
+        )
+        return [said] if lost else []
+
+    def _bad(self) -> list[str]:
+        return [] if self.table is None else [row.name for row in self.table.rows if row.kind in BAD]
 
 
 def rate_file(pairs: Pairs) -> RatersOfFile | None:
@@ -109,15 +129,30 @@ def _chose_longer(pairs: Pairs) -> list[bool | None] | None:
 
 
 def agreement_in(pairs: Pairs) -> Agreement | None:
-    """Krippendorff's α of the labels of pairs with the same two options, in either order; a tie is a third value."""
+    """Krippendorff's α of the labels of pairs with the same two options, in either order; a tie is a third value.
+
+    A rater counts once in a pair, however many rows repeat it, and not at all where these contradict each other: how
+    far somebody agrees with themselves is not how far raters agree.
+    """
     units, values = [], []
     for i, (chosen, rejected) in enumerate(_sides(pairs)):
         units.append((chosen, rejected) if chosen <= rejected else (rejected, chosen))
         values.append("tie" if pairs.ties[i] else "first" if chosen <= rejected else "second")
-    number = {unit: k for k, unit in enumerate(dict.fromkeys(units))}
+    said = _once(pairs, units, values)
+    number = {unit: k for k, unit in enumerate(dict.fromkeys(unit for unit, _ in said))}
     exchanged = {"first": "second", "second": "first", "tie": "tie"}
-    numbers = np.array([number[unit] for unit in units])
-    return krippendorff_alpha(numbers, np.array(values), opposite=exchanged)
+    numbers = np.array([number[unit] for unit, _ in said])
+    return krippendorff_alpha(numbers, np.array([value for _, value in said]), opposite=exchanged)
+
+
+def _once(pairs: Pairs, units: list[tuple], values: list[str]) -> list[tuple[tuple, str]]:
+    """(unit, value) of each rater; a pair that names none is a rater of its own."""
+    said: dict[tuple, tuple[tuple, set[str]]] = {}
+    named = np.zeros(len(units), bool) if pairs.raters is None else has_name(pairs.raters)
+    for i, (unit, value) in enumerate(zip(units, values, strict=True)):
+        who = str(pairs.raters[i]) if pairs.raters is not None and named[i] else i
+        said.setdefault((unit, who), (unit, set()))[1].add(value)
+    return [(unit, next(iter(found))) for unit, found in said.values() if len(found) == 1]
 
 
 def _sides(pairs: Pairs) -> list[tuple]:
@@ -133,5 +168,13 @@ def _sides(pairs: Pairs) -> list[tuple]:
 
 
 def _kinds(table: RaterTable) -> str:
-    counts = [f"{count:,} {kind}" for kind, count in table.counts().items() if count]
+    """How many are of each kind, and who is of those that `--drop-raters` leaves out."""
+    names = {kind: [row.name for row in table.rows if row.kind == kind] for kind in table.counts()}
+    counts = [
+        f"{len(who):,} {kind}{_named(who) if kind in BAD else ''}" for kind, who in names.items() if who
+    ]
     return f"Raters: {', '.join(counts)}."
+
+
+def _named(names: list[str]) -> str:
+    return some_of([harmless(name) for name in names])

@@ -103,9 +103,10 @@ def print_fits(console: Any, audited: AuditedFile, top: int) -> None:
     console.print(_accuracy_table(result, config))
     console.print(f"robust − plain accuracy: {result.gain:+.3f} ± {result.gain_error:.3f}")
     if config.inject:
+        precision = f"precision {result.precision:.3f}, " if result.flagged.any() else ""
         console.print(
-            f"flagged {int(result.flagged.sum()):,}: precision {result.precision:.3f}, "
-            f"recall {result.recall:.3f}, average precision {result.average_precision:.3f}"
+            f"flagged {int(result.flagged.sum()):,}: {precision}recall {result.recall:.3f}, "
+            f"average precision {result.average_precision:.3f}"
         )
     if top and pairs.texts is None:
         console.print(_suspects_table(result, pairs.decided(), top))

@@ -184,9 +184,9 @@ def _notes(pairs: Pairs) -> list[str]:
     repeats = _repeats(pairs)
     if repeats:
         do = "repeats" if repeats == 1 else "repeat"
+        why = "and no rater tells them apart" if pairs.raters is None else "by the same rater"
         notes.append(
-            f"{_number(repeats, 'pair')} {do} an earlier one with the same result, and no rater tells them apart: drop "
-            "those that are copies."
+            f"{_number(repeats, 'pair')} {do} an earlier one with the same result, {why}: drop those that are copies."
         )
     notes += _of_names(pairs)
     notes += map(_telling, _predict_every_label(pairs))
@@ -234,11 +234,16 @@ def _telling(found: tuple[str, bool, int]) -> str:
 
 
 def _repeats(pairs: Pairs) -> int:
-    """Pairs whose texts and result an earlier pair has; 0 where raters, ids or prompts say which belong together."""
-    if pairs.texts is None or pairs.raters is not None or pairs.groups is not None:
+    """Pairs whose texts, result and rater an earlier pair has; without raters 0 where ids or prompts say which belong
+    together.
+    """
+    if pairs.texts is None or (pairs.raters is None and pairs.groups is not None):
         return 0
     texts = pairs.texts
-    return len(texts.prompt) - len(set(zip(texts.prompt, texts.chosen, texts.rejected, strict=True)))
+    who = np.zeros(pairs.n_pairs) if pairs.raters is None else pairs.raters
+    told = np.ones(pairs.n_pairs, bool) if pairs.raters is None else has_name(pairs.raters)
+    rows = zip(texts.prompt, texts.chosen, texts.rejected, who.tolist(), pairs.ties.tolist(), strict=True)
+    return int(told.sum()) - len({row for row, named in zip(rows, told, strict=True) if named})
 
 
 def _skipped(pairs: Pairs) -> tuple[str, ...]:

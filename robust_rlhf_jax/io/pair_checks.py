@@ -66,13 +66,16 @@ def _check_fields(pairs: Pairs) -> None:
     check_known(weights=pairs.weights, strength=pairs.strength)
     for name in ("weights", "strength"):
         part = getattr(pairs, name)
-        if part is not None and not np.all((part >= 0) & np.isfinite(part)):
-            raise ValueError(f"{name} must be finite and not negative.")
+        if part is not None and not np.all(good := (part >= 0) & np.isfinite(part)):
+            i = int(np.argmin(good))
+            raise ValueError(f"{name}[{i}] is {part[i]:g}: every entry must be finite and not negative.")
 
 
 def _no_number(values: Any, side: str, names: Sequence[str]) -> str:
     """Which entry of an array of objects is the first that is no number, for a message."""
     array = np.asarray(values)
+    if array.dtype.kind in "US":
+        return "; texts become features by io.load_pairs(rows), with rows of prompt, chosen and rejected"
     for at, cell in np.ndenumerate(array) if array.dtype == object else ():
         if not isinstance(cell, int | float | np.number | np.bool_):
             place = f"[{', '.join(map(str, at))}]" if at else ""

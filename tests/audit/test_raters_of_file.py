@@ -2,6 +2,7 @@
 
 import csv
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -40,12 +41,13 @@ def written(path):
 
 @pytest.fixture(scope="module")
 def audited(tmp_path_factory):
-    """(folder of an audit, cleaned file, what was printed)."""
+    """(folder of an audit, cleaned file, exported file)."""
     folder = tmp_path_factory.mktemp("raters")
-    source, out, clean = written(folder / "pairs.csv"), folder / "out", folder / "clean.csv"
-    writing = Writing(out=out, clean=clean, drop_raters=True)
+    source, out = written(folder / "pairs.csv"), folder / "out"
+    clean, export = folder / "clean.csv", folder / "export.csv"
+    writing = Writing(out=out, clean=clean, export=export, drop_raters=True)
     audit_file(str(source), AuditConfig(folds=3, repeats=1), Reading(), writing, top=0)
-    return out, clean
+    return out, clean, export
 
 
 @pytest.mark.slow
@@ -78,6 +80,14 @@ def test_dropped_raters_are_not_in_the_cleaned_file(audited):
     with open(audited[1], newline="") as file:
         left = {row["rater"] for row in csv.DictReader(file)}
     assert left == set(WHO) - set(CONTRARY)
+
+
+@pytest.mark.slow
+def test_an_export_keeps_what_the_cleaned_file_has(audited):
+    with open(audited[1], newline="") as clean, open(audited[2], newline="") as export:
+        kept = [row for row in csv.DictReader(export) if row["keep"] == "True"]
+        rows = list(csv.DictReader(clean))
+    assert [row["chosen_a"] for row in kept] == [row["chosen_a"] for row in rows]
 
 
 @pytest.mark.slow
@@ -146,6 +156,42 @@ def test_agreement_is_of_the_same_two_options_in_either_order(kind):
     np.testing.assert_allclose(agreement_in(pairs).alpha, expected.alpha)
     assert agreement_in(pairs).ratings == 90
     assert "Krippendorff's α" in RatersOfFile(None, "", agreement_in(pairs)).sentences()[-1]
+
+
+def judged(*rows):
+    """Pairs of texts from (rater, prompt, whether "a" won)."""
+    texts = Texts(
+        [prompt for _, prompt, _ in rows],
+        ["a" if a else "b" for *_, a in rows],
+        ["b" if a else "a" for *_, a in rows],
+    )
+    sides = np.array([[float(a), float(not a)] for *_, a in rows])
+    return Pairs(sides, 1.0 - sides, raters=[who for who, *_ in rows], texts=texts)
+
+
+def test_copies_by_one_rater_are_no_agreement_between_raters():
+    once = [("ann", "x", True), ("ben", "x", False), ("ann", "y", True), ("ben", "y", True)]
+    assert agreement_in(judged(*once[::2], *once[::2])) is None
+    expected, copied = agreement_in(judged(*once)), agreement_in(judged(*once, *once[2:]))
+    assert copied == expected
+    contradictory = agreement_in(judged(*once, ("cem", "y", True), ("cem", "y", False)))
+    assert contradictory == expected
+
+
+def test_raters_who_may_be_left_out_are_named_with_the_flag_that_does_it():
+    pairs = judged(("ann", "x", True), ("ben", "x", False), ("ann", "y", True))
+    rows = [SimpleNamespace(name=who, kind=kind) for who, kind in (("ann", "random"), ("ben", "attentive"))]
+    kinds = ("attentive", "random")
+    counts = {kind: sum(row.kind == kind for row in rows) for kind in kinds}
+    raters = RatersOfFile(SimpleNamespace(rows=rows, counts=lambda: counts), "", None)
+    assert raters.sentences() == ["Raters: 1 attentive, 1 random (ann)."]
+    assert raters.may_drop(pairs) == [
+        "To leave out the 2 pairs of raters in brackets, add --clean FILE --drop-raters."
+    ]
+    assert raters.dropped(pairs) == "--drop-raters: left out 2 pairs of 1 rater (ann)."
+    rows[0].kind = "noisy"
+    assert raters.may_drop(pairs) == []
+    assert raters.dropped(pairs) == "--drop-raters: no rater looks random, contrary, or a habit."
 
 
 @pytest.mark.parametrize(

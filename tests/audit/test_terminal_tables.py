@@ -15,6 +15,7 @@ from robust_rlhf_jax.audit.terminal_tables import (
     _reasons_table,
     audit_warnings,
     print_findings,
+    print_fits,
 )
 
 FIT = SimpleNamespace(accuracy=0.7, accuracy_error=0.01, log_loss=0.6, log_loss_error=0.01)
@@ -59,6 +60,24 @@ def test_without_a_suspicious_pair_no_empty_line_is_printed():
     console = Console(record=True, width=80)
     print_findings(console, reported(), 10)
     assert console.export_text() == "No issue was found.\n"
+
+
+def test_no_precision_is_printed_where_nothing_is_flagged():
+    none = np.zeros(2, bool)
+    result = SimpleNamespace(
+        differences=np.ones((2, 1)), injected=~none, flagged=none, rank=1, plain=whole(), robust=whole(), gain=0.0,
+        gain_error=0.0, precision=np.nan, recall=0.0, average_precision=0.5,
+    )  # fmt: skip
+    audited = SimpleNamespace(
+        source="f", pairs=None, result=result, config=AuditConfig(inject=0.1), seconds=1.0
+    )
+    console = Console(record=True, width=80)
+    print_fits(console, audited, 0)
+    assert "flagged 0: recall 0.000, average precision 0.500" in console.export_text()
+
+
+def whole():
+    return SimpleNamespace(**vars(FIT), **vars(fits(Status.CONVERGED)))
 
 
 def fits(*codes):

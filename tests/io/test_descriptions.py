@@ -63,6 +63,16 @@ def test_judgements_of_several_raters_are_no_repeats(tmp_path):
     assert not any("repeat" in line for line in lines_of(tmp_path / "p.jsonl", rows))
 
 
+@pytest.mark.parametrize("more", [{}, {"id": "p1"}])
+def test_copies_by_the_same_rater_are_counted(tmp_path, more):
+    rows = [pair(i, rater=f"r{i % 2}", **dict.fromkeys(more, f"p{i}")) for i in range(6)]
+    said = lines_of(tmp_path / "p.jsonl", [*rows, rows[1], rows[4]])[5]
+    assert (
+        "2 pairs repeat an earlier one with the same result, by the same rater: drop those that are copies"
+        in said
+    )
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_feature_that_predicts_every_label_is_named(tmp_path, sign):
     def rows(n, wrong=0):

@@ -16,14 +16,24 @@ from robust_rlhf_jax.io import check_pairs
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"chosen": np.array([["a"]] * N)}, "chosen has dtype <U1: give an array of numbers"),
+        (
+            {"chosen": np.array([["a"]] * N)},
+            r"chosen has dtype <U1: give an array of numbers; texts .* io\.load_pairs",
+        ),
         ({"rejected": np.ones(N)}, r"rejected has shape \(120,\): give \[N, p\]"),
         ({"rejected": np.ones((N, 2))}, r"chosen has shape \(120, 3\) and rejected \(120, 2\)"),
         ({"rejected": np.full((N, P), np.nan)}, r"rejected\[0, 0\] is nan: every entry must be finite"),
         ({"raters": np.arange(3)}, "raters has shape .3,.: give one for each of the 120 pairs"),
         ({"ids": np.arange(3)}, "ids has shape .3,."),
         ({"names": ("a",)}, "names has 1 entries: give one for each of the 3 features"),
-        ({"weights": -np.ones(N)}, "weights must be finite and not negative"),
+        (
+            {"weights": np.linspace(1.0, -1.0, N)},
+            r"weights\[60\] is -0\.00840\d*: every entry must be finite and not neg",
+        ),
+        (
+            {"strength": np.full(N, np.nan)},
+            r"strength\[0\] is nan: every entry must be finite and not negative",
+        ),
         ({"rejected": np.full((N, P), 1e39)}, r"column rejected_f0 is 1e\+39 in row 1, more than a float"),
     ],
 )

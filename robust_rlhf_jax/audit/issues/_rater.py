@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robust_rlhf_jax.io.unnamed_raters import has_name
+from robust_rlhf_jax.terminal import counted
 
 from .base import Batch, Issue
 
@@ -63,7 +64,9 @@ def rater(batch: Batch) -> Issue | None:
             f"where an honest one would in {found.expected:.0%}."
         )
 
-    summary = f"{len(bad)} of {len(raters)} raters are at odds with the rest, on {int(flag.sum()):,} pairs."
+    are = "is" if len(bad) == 1 else "are"
+    pairs = counted(int(flag.sum()), "pair")
+    summary = f"{len(bad):,} of {counted(len(raters), 'rater')} {are} at odds with the rest, on {pairs}."
     return Issue("rater", score, flag, explain, summary, drop=np.zeros(len(mine), bool), weighs=True)
 
 

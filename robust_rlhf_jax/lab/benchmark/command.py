@@ -75,7 +75,7 @@ def benchmark_command(
         print_standing(console, standing, reason)
     print_checked(console, checked)
     console.print(
-        f"{len(rows):,} cells in {time.perf_counter() - started:.0f} s, less what earlier runs had done; "
+        f"{len(rows):,} cells in {time.perf_counter() - started:.0f} s of this run; "
         f"{', '.join(FILES)} in {marked(out)}"
     )
     _refuse(checked)
@@ -220,5 +220,5 @@ def _facts(problems: list[Problem], config: BenchmarkConfig, seconds: float) -> 
         "versions": ", ".join(f"{name} {version}" for name, version in around["versions"].items()),
         "device": f"{around['device']}, {around['cores']} cores",
         "date": around["date"],
-        "minutes": f"{seconds / 60:.1f}, less what earlier runs had done",
+        "minutes": f"{seconds / 60:.1f}, of the last run",
     }

@@ -86,8 +86,7 @@ def _reproduce(
         _write(folder, name, rows, table, config, seconds)
     console.print(table, soft_wrap=True, highlight=False)
     console.print(
-        f"{cells} cells in {seconds:.0f} s, less what earlier runs had done; "
-        f"{name}.md, .png, .parquet and .json in {marked(out)}"
+        f"{cells} cells in {seconds:.0f} s of this run; {name}.md, .png, .parquet and .json in {marked(out)}"
     )
 
 

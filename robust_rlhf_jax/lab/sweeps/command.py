@@ -64,7 +64,7 @@ def sweep_command(
     entropies = ", ".join(f"{name} {bits:.2f}" for name, bits in result.label_entropy.items())
     console.print(f"Label entropy in bits (1 = coin flips, 0 = deterministic raters): {entropies}")
     console.print(
-        f"{config.n_cells} cells in {times['wall_seconds']:.0f} s, less what earlier runs had done; "
+        f"{config.n_cells} cells in {times['wall_seconds']:.0f} s of this run; "
         f"{', '.join(FILES)} in {marked(out)}"
     )
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from robust_rlhf_jax.terminal import counted
+
 Setting = tuple[str, str, str, float]
 
 
@@ -63,7 +65,8 @@ def print_table(rows: list[dict[str, Any]], console: Any) -> None:
 
 def did_not_converge(bad: int, of: int) -> str:
     """The sentence under tables and figures that mark such cells."""
-    return f"{bad:,} of {of:,} cells did not converge; their gap counts as it is."
+    whose = "its gap counts" if bad == 1 else "their gaps count"
+    return f"{bad:,} of {counted(of, 'cell')} did not converge; {whose} as {'it is' if bad == 1 else 'they are'}."
 
 
 def _cell(quarter, bad: bool):

@@ -8,7 +8,7 @@ from issue_batches import found_in, numeric
 from text_pairs import made_up_fit
 
 from robust_rlhf_jax.audit.issues import Batch, find_issues, measure_raters
-from robust_rlhf_jax.audit.issues._rater import _measure
+from robust_rlhf_jax.audit.issues._rater import _measure, rater
 
 
 def test_the_fault_is_found_and_explained(tmp_path):
@@ -64,3 +64,11 @@ def test_pairs_that_the_rest_does_not_decide_count_half_in_the_agreement():
     rater = _measure("ann", np.array([0.8, 0.8, -0.8, 0.0, 0.0, 0.0]))
     assert rater.agreement == pytest.approx(3.5 / 6)
     assert rater.expected == pytest.approx((3 * 0.9 + 3 * 0.5) / 6)
+
+
+def test_one_rater_is_spoken_of_as_one():
+    chance = np.full(60, 0.8)
+    chance[:20] = 0.2
+    fit = SimpleNamespace(agreement=lambda: chance, fitted=np.ones(60, bool))
+    batch = Batch(SimpleNamespace(raters=np.repeat(["a", "b", "c"], 20)), fit)
+    assert rater(batch).summary == "1 of 3 raters is at odds with the rest, on 20 pairs."

@@ -4,7 +4,7 @@ import math
 import pytest
 from rich.console import Console
 
-from robust_rlhf_jax.lab.sweeps.summary import print_table, quartiles, unconverged
+from robust_rlhf_jax.lab.sweeps.summary import did_not_converge, print_table, quartiles, unconverged
 
 
 def make_rows(gaps, family="random", attack="push_features", algorithm="standard", epsilon=0.1):
@@ -104,3 +104,14 @@ def test_cells_that_did_not_converge_have_a_star_and_a_line_counts_them():
     assert "30* (30–30)" in text
     assert "15 (12–18)" in text
     assert "2 of 4 cells did not converge" in text
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (1, "1 of 4 cells did not converge; its gap counts as it is."),
+        (2, "2 of 4 cells did not converge; their gaps count as they are."),
+    ],
+)
+def test_one_cell_is_spoken_of_as_one(bad, said):
+    assert did_not_converge(bad, 4) == said
