@@ -1,4 +1,4 @@
-"""Pairs of texts that one rater judged several times: later rows may correct earlier ones, or be copies of them."""
+"""Pairs of texts that one rater judged several times and otherwise: later rows may correct earlier ones."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from .unnamed_raters import has_name
 
 
 def of_changed_judgements(pairs: Pairs) -> list[str]:
-    """A note on the pairs that a rater judged again and otherwise, and one on those with the same result.
+    """A note on pairs that a rater judged again and otherwise; `descriptions.py` tells of those with the same result.
 
     **Example:**
 
@@ -22,7 +22,6 @@ if the later one corrects it, keep that row alone.'
         return []
     said: dict[tuple, tuple[str, int]] = {}
     changed: list[tuple[int, int]] = []
-    copies = 0
     sides = zip(texts.prompt, texts.chosen, texts.rejected, strict=True)
     rows = zip(
         sides, raters.tolist(), has_name(raters), pairs.ties.tolist(), pairs.rows.tolist(), strict=True
@@ -34,17 +33,7 @@ if the later one corrects it, keep that row alone.'
         before, first = said.setdefault((prompt, frozenset((chosen, rejected)), who), (won, row))
         if first != row and before != won:
             changed.append((first, row))
-        elif first != row:
-            copies += 1
-    return [*_of_changed(changed), *_of_copies(copies)]
-
-
-def _of_copies(n: int) -> list[str]:
-    if not n:
-        return []
-    those = "1 judgement repeats an earlier one" if n == 1 else f"{n:,} judgements repeat an earlier one"
-    which = "it if it is a copy" if n == 1 else "those that are copies"
-    return [f"{those} of the same pair by the same rater with the same result: drop {which}."]
+    return _of_changed(changed)
 
 
 def _of_changed(changed: list[tuple[int, int]]) -> list[str]:

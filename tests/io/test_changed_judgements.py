@@ -50,5 +50,5 @@ def test_a_tie_corrects_too():
 def test_copies_of_a_raters_judgements_are_counted(n):
     rows = log(n, [])
     (note,) = (note for note in describe(rows + rows[: n // 4]).notes if "copies" in note)
-    assert note.startswith(f"{n // 4:,} judgements repeat an earlier one of the same pair by the same rater")
+    assert note.startswith(f"{n // 4:,} pairs repeat an earlier one with the same result, by the same rater")
     assert not any("repeat" in note for note in describe(rows).notes)
