@@ -51,7 +51,7 @@ def _people_in(file: Table, name: str, rows: list[int]) -> int:
     there = [cells[row] for row in rows if not is_missing(cells[row])]
     if any(isinstance(cell, dict | list | bool) or len(str(cell)) > LONGEST for cell in there):
         return 0
-    if any(number_in(cell) is not None and number_in(cell) % 1 for cell in there):
+    if any(number % 1 for number in map(number_in, there) if number is not None):
         return 0
     people = {str(cell) for cell in there}
     return len(people) if 1 < len(people) <= len(there) / TIMES else 0
