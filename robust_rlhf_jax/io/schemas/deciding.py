@@ -5,21 +5,19 @@ import itertools
 import operator
 import re
 from collections import Counter
-from typing import Any
 
 from ..columns import Columns
 from ..label_rules import OF_LOSERS, rule_for
 from ..labels import TRUTHS, Rule, is_missing, suffixes, verdict_in, word, word_rule
 from ..table import Table
 from .flags_of_sides import check_flags
-from .labels_in_objects import keys_of_objects, opened, out_of_objects
-from .numbers import FIRST_CELLS, NoSides, is_number, mostly_numbers
+from .labels_in_objects import check_objects, opened, out_of_objects
+from .named_winners import ARMS, MODELS, WINNERS_IDS, beside, ids_of_winners, resolved
+from .numbers import NoSides, is_number, mostly_numbers
 from .shown_places import check_places
 from .sides import (
-    BEFORE,
     KEYS_OF_TESTS,
     LABELS,
-    WHOSE,
     by_plain_name,
     holds_texts,
     label_columns,
@@ -27,11 +25,6 @@ from .sides import (
     rater_named,
 )
 
-# Columns that name the winner by its id, where there is an id of each side.
-WINNERS_IDS = (
-    "winner_id", "winning_id", "chosen_id", "selected_id", "preferred_id", "best_id", "winner_response_id",
-    "chosen_response_id", "preferred_response_id",
-)  # fmt: skip
 # Names of scales, which are labels where all cells are words such as "A is slightly better".
 SCALES = (
     "likert", "likert_scale", "likert_rating", "likert_score", "likert_preference", "preference_likert", "rating",
@@ -64,9 +57,6 @@ QUESTION = re.compile(
     re.I,
 )
 TURNED_ROUND = re.compile(r"\b(?:not|n't|never|less|least|nicht|pas|moins|no|menos|non|meno)\b", re.I)
-MODELS = ("model", "model_name", "generator", "system", "policy", "llm", "engine", "method", "variant", "bot")
-# What both sides may come from; of features called so, both sides may have the same.
-ARMS = ("arm", "condition", "treatment", "source", "author", "group")
 # Labels that may well be something else beside sides that are called chosen and rejected, where they are no words.
 STRENGTHS = (
     "strength", "preference_strength", "overall_preference", "labels", "annotation", "result", "comparison",
@@ -89,7 +79,7 @@ def with_rule(
         table, rule = with_rule(table, label, sides, asked, sentences)
         return table, dataclasses.replace(rule, says=f"{key} in its objects, {rule.says}")
     if asked.scale is None and asked.first_is is None:
-        _check_objects(label, cells)
+        check_objects(label, cells)
         _check_one_reading(table, label, cells, sides)
         cells = resolved(table, _verdicts(table, cells, sides, sentences), sides, asked.tie_is, ids_of=label)
         table = dataclasses.replace(table, columns=table.columns | {label: cells})
@@ -100,25 +90,14 @@ def with_rule(
     return table, rule_for(cells, label, sides, asked)
 
 
-def _check_objects(label: str, cells: list) -> None:
-    """**Raises:** ValueError for objects of which no single entry says who won."""
-    keys = keys_of_objects(cells)
-    if keys:
-        listed = ", ".join(map(str, keys[:6])) + (", …" if len(keys) > 6 else "")
-        raise ValueError(
-            f"column {label} holds objects ({listed}), and no single entry in them is known to say who won: write the "
-            "one that does into a column winner of its own"
-        )
-
-
 def _check_one_reading(table: Table, label: str, cells: list, sides: tuple[str, str]) -> None:
     """**Raises:** ValueError for a word for a side that is the name of the other side's model, or its id."""
     said = word_rule(sides).value
-    models = [("model", *map(table.cells, names)) for names in _beside(table, sides, MODELS)]
-    arms = [("model", *map(table.cells, names)) for names in _beside(table, sides, ARMS)]
+    models = [("model", *map(table.cells, names)) for names in beside(table, sides, MODELS)]
+    arms = [("model", *map(table.cells, names)) for names in beside(table, sides, ARMS)]
     models += [arm for arm in arms if not any(map(operator.eq, *arm[1:]))]
     called = plain_name(label) in WINNERS_IDS
-    ids = [] if called else [("id", *names) for names in _ids(table, label, cells, sides)]
+    ids = [] if called else [("id", *names) for names in ids_of_winners(table, label, cells, sides)]
     for what, first, second in (*models, *ids):
         for row, (cell, a, b) in enumerate(zip(cells, first, second, strict=True)):
             named = word(cell) if what == "id" else cell
@@ -185,7 +164,7 @@ def find_label(table: Table, sides: tuple[str, str], asked: Columns, named_by: t
 
 def called_as_labels(table: Table, sides: tuple[str, str], named_by: tuple[str, ...] = ()) -> list[str]:
     """The columns whose names say that they may be the label of two open sides."""
-    known = LABELS + WINNERS_IDS if _beside(table, sides, ("id",)) else LABELS
+    known = LABELS + WINNERS_IDS if beside(table, sides, ("id",)) else LABELS
     found = [*named_by, *(n for n in table.names if plain_name(n) in known and n not in sides)]
     return found or _questions(table, sides) or _worded_scales(table, sides) or _further(table)
 
@@ -329,91 +308,6 @@ def _strengths(cells: list) -> bool:
         len(values) == sum(c is not None and c != "" for c in cells)
         and min(values, default=-1) >= 0
         and len(set(values)) > 2
-    )
-
-
-def resolved(
-    table: Table,
-    cells: list,
-    sides: tuple[str, str],
-    tie_is: str | None,
-    by_text: bool = True,
-    ids_of: str = "",
-) -> list:
-    """Labels that name the winner by its id or its model, or repeat its text, as "first" and "second".
-
-    `ids_of`: the name of their column.
-    """
-    rule = word_rule(sides, tie_is)
-    for first, second in _ids(table, ids_of, cells, sides):
-        return [_by_id(cell, a, b, rule) for cell, a, b in zip(cells, first, second, strict=True)]
-    unknown = {
-        word(cell) for cell in cells if isinstance(cell, str) and cell.strip() and rule.value(cell) is None
-    }
-    if not unknown or all(is_number(w) for w in unknown):
-        return cells
-    texts = by_text and all(name in table.columns for name in sides)
-    for pair in (*_beside(table, sides, (*MODELS, *ARMS)), *((sides,) if texts else ())):
-        first, second = (table.cells(name) for name in pair)
-        made = [_which(cell, a, b, rule) for cell, a, b in zip(cells, first, second, strict=True)]
-        found = sum(a in ("first", "second") and a != b for a, b in zip(made, cells, strict=True))
-        if 2 * found > sum(isinstance(c, str) and rule.value(c) is None for c in cells):
-            return made
-    return cells
-
-
-def _which(cell: Any, first, second, rule: Rule):
-    if not isinstance(cell, str) or rule.value(cell) is not None or first == second:
-        return cell
-    return "first" if cell == first else "second" if cell == second else cell
-
-
-def _by_id(cell: Any, first: str, second: str, rule: Rule):
-    """A word for a side that is no id says nothing among ids."""
-    if word(cell) in (first, second) and first != second:
-        return "first" if word(cell) == first else "second"
-    return f"id {cell}" if rule.value(cell) else cell
-
-
-def _ids(table: Table, label: str, cells: list, sides: tuple[str, str]) -> list[tuple[list[str], list[str]]]:
-    """The ids of both sides, as words, where most labels name the winner by them, and, in a column that is not called
-    so, no other label names a side; numbers up to 2 are those of sides."""
-    rule, found = word_rule(sides), []
-    there = [row for row, cell in enumerate(cells) if not is_missing(cell)]
-    for names in _beside(table, sides, ("id",)):
-        columns = [cells, *(table.cells(name) for name in names)]
-        decided = itertools.islice((row for row in there if rule.value(cells[row]) != 0), FIRST_CELLS)
-        if not any(word(cells[row]) in [word(ids[row]) for ids in columns[1:]] for row in decided):
-            continue
-        words, first, second = ([word(cell) for cell in column] for column in columns)
-        others = [row for row in there if (words[row] == first[row]) == (words[row] == second[row])]
-        called = plain_name(label) in WINNERS_IDS
-        clear = not any(rule.value(cells[row]) for row in others) and not {*first, *second} <= {"0", "1", "2"}
-        if 2 * len(others) < len(there) and (called or clear):
-            found.append((first, second))
-    return found
-
-
-def _beside(table: Table, sides: tuple[str, str], what: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Columns of something of both sides: model_a and model_b, who wrote response_a and response_b."""
-    lower = by_plain_name(table)
-    whose, before = (
-        [match["token"].casefold() if (match := pattern.match(side)) else "" for side in sides]
-        for pattern in (WHOSE, BEFORE)
-    )
-    a, b = whose if "" not in whose else suffixes(sides)
-    a, b = before if not a and "" not in before else (a, b)  # left_response, right_response
-    names = [(f"{m}{s}{a}", f"{m}{s}{b}") for m in what for s in ("_", "")]
-    names += [(f"model_{a}_name", f"model_{b}_name")] if "model_name" in what else []
-    names += [(f"{side[0]}_{m}", f"{side[1]}_{m}") for m in what for side in ((a, b), sides)]
-    return [(lower[x], lower[y]) for x, y in names if x in lower and y in lower]
-
-
-def models_of(table: Table, sides: tuple[str, str]) -> tuple[str, str] | None:
-    """The columns of words that name the model of each side, if any."""
-    found = _beside(table, sides, MODELS)
-    return next(
-        (names for names in found if not any(mostly_numbers(table.some(name)) for name in names)), None
     )
 
 

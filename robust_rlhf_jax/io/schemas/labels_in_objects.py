@@ -49,7 +49,18 @@ def opened(table: Table, label: str, rule: Rule) -> Table:
     return dataclasses.replace(table, columns=table.columns | beside | {label: cells})
 
 
-def keys_of_objects(cells: list) -> list[str]:
+def check_objects(label: str, cells: list) -> None:
+    """**Raises:** ValueError for objects of which no single entry says who won."""
+    keys = _keys_of_objects(cells)
+    if keys:
+        listed = ", ".join(map(str, keys[:6])) + (", …" if len(keys) > 6 else "")
+        raise ValueError(
+            f"column {label} holds objects ({listed}), and no single entry in them is known to say who won: write the "
+            "one that does into a column winner of its own"
+        )
+
+
+def _keys_of_objects(cells: list) -> list[str]:
     """The names in a column of objects; [] where a cell is none."""
     objects = [structured(cell) for cell in cells if not is_missing(cell)]
     return _keys(objects) if objects and all(isinstance(one, dict) for one in objects) else []

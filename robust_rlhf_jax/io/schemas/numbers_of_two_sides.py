@@ -11,7 +11,8 @@ from ..table import Table
 from .base import OF_LABELS, Mapped, Roles
 from .choice_features import NEITHER, is_no_feature
 from .choice_names import PEOPLE, plain_cell
-from .deciding import find_label, models_of, perhaps, with_rule
+from .deciding import find_label, perhaps, with_rule
+from .named_winners import models_of
 from .numbers import (
     NUMERIC,
     TELLING,

@@ -7,11 +7,13 @@ import numpy as np
 from ..bad_cells import shown
 from ..columns import Columns
 from ..label_rules import rule_for
-from ..labels import TRUTHS, Rule, is_missing, number_in, read_ties, word, word_rule
+from ..labels import Rule, is_missing, number_in, read_ties, word, word_rule
 from ..table import Table
 from .base import OF_LABELS, Mapped, Roles, judged_by, of_rows
-from .deciding import called_as_labels, find_label, harmless_labels, resolved, with_rule
+from .columns_of_raters import rater_columns, told_raters
+from .deciding import find_label, harmless_labels, with_rule
 from .flags_of_sides import contradict_always
+from .named_winners import resolved
 from .numbers import GENERAL, find_numbers, is_number, scores_of
 from .shown_places import check_orders, check_places_of_votes
 from .sides import (
@@ -24,11 +26,9 @@ from .sides import (
     column_of_numbers,
     holds_texts,
     named,
-    numbers_of_raters,
     open_sides,
     plain_name,
     prompt_named,
-    rater_columns,
     rater_named,
 )
 from .words import LONGEST
@@ -63,7 +63,7 @@ def map(table: Table, asked: Columns) -> Mapped:
     if sides is not None and how != "named" and label is None and asked.label is None:
         _check_no_names(table, sides)
         _check_no_test(table, sides)
-        raters = rater_columns(table, sides) or _told_raters(table, sides, asked, named_by)
+        raters = rater_columns(table, sides) or told_raters(table, sides, asked, named_by)
         if raters:
             check_orders(table, raters, sides)
             return _of_raters(table, sides, raters, asked)
@@ -95,31 +95,6 @@ def map(table: Table, asked: Columns) -> Mapped:
         words=words,
     )  # fmt: skip
     return Mapped(NAME, table, roles, reads=("tie",) if label is None else OF_LABELS)
-
-
-def _told_raters(
-    table: Table, sides: tuple[str, str], asked: Columns, named_by: tuple[str, ...]
-) -> dict[str, str]:
-    """Columns of numbers of two or more raters, where no other may be the label and the caller says what those mean.
-
-    **Raises:** ValueError where the caller does not.
-    """
-    raters = numbers_of_raters(table, sides)
-    if not raters or called_as_labels(table, sides, named_by):
-        return {}
-    if asked.first_is is not None or asked.scale is not None:
-        return raters if len(raters) > 1 else {}
-    columns = [*raters.values()]
-    cells = {word(cell) for name in columns for cell in table.some(name) if not is_missing(cell)}
-    numbers = sorted(said for said in cells if number_in(said) is not None or said in TRUTHS)
-    listed = ", ".join(columns[:3]) + (", …" if len(columns) > 3 else "")
-    values = f"{', '.join(numbers[:-1])} and {numbers[-1]}"
-    hold, one = ("holds", f"give --label {columns[0]} and say") if len(columns) == 1 else ("hold", "say")
-    raise ValueError(
-        f"{table.path} has {sides[0]} and {sides[1]}, and {listed} {hold} {values}: if "
-        f"that is who won, {one} by --first-is which one means {sides[0]}, such as --first-is {numbers[0]}; else name "
-        "the column of the label by --label"
-    )
 
 
 def _decided_by(

@@ -9,7 +9,8 @@ from ..table import Table
 from .answer_names import Answers, beside
 from .base import Judged, Mapped, of_rows
 from .choice_features import HUMP
-from .deciding import resolved
+from .columns_of_raters import rater_columns
+from .named_winners import resolved
 from .numbers import are_marked, is_number, marked
 from .plain import check_asked, prompt_of
 from .rankings import RANK_KEYS
@@ -21,7 +22,6 @@ from .sides import (
     named,
     open_sides,
     plain_name,
-    rater_columns,
     with_rater,
 )
 

@@ -10,10 +10,11 @@ from ..labels import is_missing, suffixes, yes_or_no
 from ..table import Table
 from . import numbers_of_two_sides, plain
 from .base import Mapped
+from .columns_of_raters import rater_columns
 from .flags_of_sides import FLAGS, flags_called
 from .plain import check_asked, tie_column
 from .shown_places import that_says_where
-from .sides import LABELS, chosen_sides, named, open_sides, rater_columns
+from .sides import LABELS, chosen_sides, named, open_sides
 
 NAME = "a flag for each side"
 ORDER = 85
