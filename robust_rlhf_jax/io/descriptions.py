@@ -77,7 +77,7 @@ class Description:
     bad: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
-        """Five lines: the file, the sides, the label, the raters and ties, what is ignored."""
+        """The file, the sides, the label, the raters and ties, what is ignored; then a line for each note."""
         roles = self.roles
         shared = "the turns that both sides share" if any(e.prompt for e in self.examples) else "none"
         prompt = (
@@ -93,7 +93,8 @@ class Description:
             f"label: {roles.get('label', 'none')}; the second side won {_number(self.n_swapped, 'time')}",
             f"{raters}; {_number(self.n_ties, 'tie')}; id: {roles.get('id', 'none')}; weight: "
             f"{roles.get('weight', 'none')}",
-            f"ignored: {names or 'nothing'}" + "".join(f". {note.rstrip('.')}" for note in self.notes),
+            f"ignored: {names or 'nothing'}",
+            *(f"note: {note.rstrip('.')}." for note in self.notes),
         ]
 
     def __str__(self) -> str:

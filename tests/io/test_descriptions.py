@@ -12,6 +12,10 @@ def lines_of(path, rows, skip_bad=0.0):
     return str(describe(path, skip_bad=skip_bad)).splitlines()
 
 
+def notes_of(path, rows):
+    return "\n".join(line for line in lines_of(path, rows) if line.startswith("  note: "))
+
+
 def pair(i, **other):
     return {"prompt": f"q{i}", "chosen": f"yes, {i}", "rejected": f"no, {i}"} | other
 
@@ -45,17 +49,17 @@ def test_nothing_is_said_of_skipped_rows_where_there_are_none(tmp_path):
         ([], ""),
         (
             [pair(1)],
-            ". 1 pair repeats an earlier one with the same result, and no rater tells them apart: drop ",
+            "  note: 1 pair repeats an earlier one with the same result, and no rater tells them apart: drop ",
         ),
-        ([pair(1), pair(2), pair(1)], ". 3 pairs repeat an earlier one"),
+        ([pair(1), pair(2), pair(1)], "  note: 3 pairs repeat an earlier one"),
         ([{"prompt": "q1", "chosen": "no, 1", "rejected": "yes, 1"}], ""),  # the issue both_orders says so
     ],
 )
 def test_repeated_pairs_of_nobody_are_counted(tmp_path, again, said):
     """Held-out pairs that the training folds have, too, look right, and evidence counts twice."""
-    line = lines_of(tmp_path / "p.jsonl", [pair(i) for i in range(4)] + again)[5]
-    assert line.startswith(f"  ignored: nothing{said}")
-    assert ("repeat" in line) == bool(said)
+    notes = notes_of(tmp_path / "p.jsonl", [pair(i) for i in range(4)] + again)
+    assert notes.startswith(said)
+    assert ("repeat" in notes) == bool(said)
 
 
 def test_judgements_of_several_raters_are_no_repeats(tmp_path):
@@ -66,7 +70,7 @@ def test_judgements_of_several_raters_are_no_repeats(tmp_path):
 @pytest.mark.parametrize("more", [{}, {"id": "p1"}])
 def test_copies_by_the_same_rater_are_counted(tmp_path, more):
     rows = [pair(i, rater=f"r{i % 2}", **dict.fromkeys(more, f"p{i}")) for i in range(6)]
-    said = lines_of(tmp_path / "p.jsonl", [*rows, rows[1], rows[4]])[5]
+    said = notes_of(tmp_path / "p.jsonl", [*rows, rows[1], rows[4]])
     assert (
         "2 pairs repeat an earlier one with the same result, by the same rater: drop those that are copies"
         in said
@@ -84,10 +88,10 @@ def test_a_feature_that_predicts_every_label_is_named(tmp_path, sign):
 
     side = "higher" if sign > 0 else "lower"
     said = f"logp is {side} on the chosen side in all 50 decided pairs, so that it predicts every label: leave it out"
-    assert said in lines_of(tmp_path / "p.jsonl", rows(50))[5]
-    assert "price is" not in lines_of(tmp_path / "p.jsonl", rows(50))[5]
+    assert said in notes_of(tmp_path / "p.jsonl", rows(50))
+    assert "price is" not in notes_of(tmp_path / "p.jsonl", rows(50))
     for others in (rows(49), rows(60, wrong=1)):
-        assert "predicts" not in lines_of(tmp_path / "p.jsonl", others)[5]
+        assert "predicts" not in notes_of(tmp_path / "p.jsonl", others)
 
 
 @pytest.mark.parametrize(
@@ -102,10 +106,10 @@ def test_words_that_recur_may_be_names_of_items(tmp_path, change, named):
     """Their letters would be features, as of texts."""
     names = ["gpt", "claude", "llama", "qwen"]
     rows = [{"chosen": names[i % 4], "rejected": names[(i + 1 + i % 3) % 4]} | change for i in range(20)]
-    line = lines_of(tmp_path / "p.jsonl", rows)[5]
+    notes = notes_of(tmp_path / "p.jsonl", rows)
     said = (
         "The 40 texts are 4 words that recur, such as 'claude': if they name items, robust-rlhf leaderboard"
     )
-    assert (said in line) == named
+    assert (said in notes) == named
     few = [{"chosen": f"w{i}", "rejected": f"v{i}"} for i in range(20)]
-    assert "leaderboard" not in lines_of(tmp_path / "p.jsonl", few)[5]
+    assert "leaderboard" not in notes_of(tmp_path / "p.jsonl", few)

@@ -58,6 +58,6 @@ def test_a_description_counts_and_shows_what_is_read(tmp_path, name):
     assert len(found.examples) == 3
     known = {(vote.chosen, vote.rejected) for vote in said} | {(v.rejected, v.chosen) for v in said if v.tie}
     assert {(one.chosen.strip(), one.rejected.strip()) for one in found.examples} <= known
-    assert len(found.lines()) == 5
+    assert len(found.lines()) == 5 + len(found.notes)
     whole = str(found)
     assert all(column in whole for column in found.ignored)
