@@ -138,7 +138,9 @@ def check_labels(labels: Any) -> None:
     if bad.size:
         at = tuple(int(i) for i in bad[0])
         place = ", ".join(map(str, at))
-        raise ValueError(f"labels[{place}] is {values[at]}: every label must be +1 or -1 ({_hint(values)}).")
+        raise ValueError(
+            f"labels[{place}] is {values[at]!s}: every label must be +1 or -1 ({_hint(values)})."
+        )
 
 
 def _hint(labels: np.ndarray) -> str:

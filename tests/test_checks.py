@@ -119,6 +119,7 @@ def test_labels_of_plus_and_minus_one_pass(labels):
         (np.array([1.0, -1.0, 0.0]), r"labels\[2\] is 0.0: .*\(a 0 looks like a tie: leave ties out"),
         (np.array([np.nan]), r"labels\[0\] is nan"),
         (np.array([[1.0, 0.5]]), r"labels\[0, 1\] is 0.5"),
+        (jnp.array([1.0, 0.1], jnp.float32), r"labels\[1\] is 0.1:"),
     ],
 )
 def test_other_labels_are_named(labels, message):

@@ -189,12 +189,25 @@ def _notes(pairs: Pairs) -> list[str]:
         notes.append(
             f"{_number(repeats, 'pair')} {do} an earlier one with the same result, {why}: drop those that are copies."
         )
+    notes += _of_identical(pairs)
     notes += _of_names(pairs)
     notes += map(_telling, _predict_every_label(pairs))
     unnamed = 0 if pairs.raters is None else int((~has_name(pairs.raters)).sum())
     if unnamed:
         notes.append(f"{unnamed:,} {'pair names' if unnamed == 1 else 'pairs name'} no rater.")
     return notes
+
+
+def _of_identical(pairs: Pairs) -> list[str]:
+    """A note on pairs whose sides are the same: a few tell nothing, and many mean that one column was read twice."""
+    if pairs.texts is not None and pairs.kind == "texts":
+        same = sum(map(str.__eq__, pairs.texts.chosen, pairs.texts.rejected))
+        what = "text"
+    else:
+        same = int((np.asarray(pairs.chosen) == np.asarray(pairs.rejected)).all(1).sum())
+        what = "numbers"
+    have = "has" if same == 1 else "have"
+    return [f"{_number(same, 'pair')} {have} the same {what} on both sides."] if same else []
 
 
 def _of_names(pairs: Pairs) -> list[str]:

@@ -112,7 +112,7 @@ fit: other weights go on to exports, and fits count every pair as 1 |
         n, p = (*np.shape(self.chosen), 0, 0)[:2]
         alike = np.ndim(self.chosen) == 2 and np.shape(self.chosen) == np.shape(self.rejected)
         if alike and self.names is not None and len(self.names) != p:
-            raise ValueError(f"names has {len(self.names)} entries: give one for each of the {p} features.")
+            raise ValueError(f"names has length {len(self.names)}: give one for each of the {p} features.")
         usual = {
             "swapped": lambda: np.zeros(n, bool),
             "strength": lambda: np.ones(n),

@@ -83,7 +83,7 @@ def check_preferences(data: PreferenceData | Pairs) -> None:
     _check_rounding(data)
     if data.names and len(data.names) != data.reward_dim:
         raise ValueError(
-            f"names has {len(data.names)} entries: give one for each of the {data.reward_dim} reward features, or ()."
+            f"names has length {len(data.names)}: give one for each of the {data.reward_dim} reward features, or ()."
         )
     for name in _REALS:
         _check_real(name, getattr(data, name))

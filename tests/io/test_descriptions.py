@@ -77,6 +77,23 @@ def test_copies_by_the_same_rater_are_counted(tmp_path, more):
     )
 
 
+@pytest.mark.parametrize(
+    ("same", "said"), [([], ""), ([2], "1 pair has the same"), ([0, 3], "2 pairs have the same")]
+)
+@pytest.mark.parametrize("what", ["text", "numbers"])
+def test_pairs_with_the_same_sides_are_counted(tmp_path, same, said, what):
+    """Of numbers in each column, not in one of them."""
+    if what == "text":
+        rows = [pair(i, **{"rejected": f"yes, {i}"} if i in same else {}) for i in range(5)]
+    else:
+        rows = [
+            {"chosen_a": i, "rejected_a": i, "chosen_b": i + 1, "rejected_b": i + (i in same)}
+            for i in range(5)
+        ]
+    notes = notes_of(tmp_path / "p.jsonl", rows)
+    assert (f"note: {said} {what} on both sides." in notes) if same else ("on both sides" not in notes)
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_feature_that_predicts_every_label_is_named(tmp_path, sign):
     def rows(n, wrong=0):

@@ -284,10 +284,10 @@ def test_names_that_have_no_order_are_refused():
 @pytest.mark.parametrize("names", [("a", "b"), ("a", "b", "c", "d"), ()])
 def test_as_many_names_as_features_are_wanted(names):
     with pytest.raises(
-        ValueError, match=rf"names has {len(names)} entries: give one for each of the 3 features"
+        ValueError, match=rf"names has length {len(names)}: give one for each of the 3 features"
     ):
         Pairs(np.ones((2, 3)), np.zeros((2, 3)), names=names)
-    with pytest.raises(ValueError, match=rf"names has {len(names)} entries"):
+    with pytest.raises(ValueError, match=rf"names has length {len(names)}"):
         Pairs.of_differences(np.ones((2, 3)), np.ones(2), names=names)
 
 

@@ -25,7 +25,7 @@ from robust_rlhf_jax.io import check_pairs
         ({"rejected": np.full((N, P), np.nan)}, r"rejected\[0, 0\] is nan: every entry must be finite"),
         ({"raters": np.arange(3)}, "raters has shape .3,.: give one for each of the 120 pairs"),
         ({"ids": np.arange(3)}, "ids has shape .3,."),
-        ({"names": ("a",)}, "names has 1 entries: give one for each of the 3 features"),
+        ({"names": ("a",)}, "names has length 1: give one for each of the 3 features"),
         (
             {"weights": np.linspace(1.0, -1.0, N)},
             r"weights\[60\] is -0\.00840\d*: every entry must be finite and not neg",

@@ -237,7 +237,7 @@ def test_hand_made_archives_need_no_header(tmp_path):
         ({"features": np.zeros(5, np.float32)}, "features has shape"),
         ({"names": np.arange(3)}, "names must be a list of texts"),
         ({"names": np.array("abc")}, "names must be a list of texts"),
-        ({"names": np.array(["a", "b"])}, "names has 2 entries: give one for each of the 3"),
+        ({"names": np.array(["a", "b"])}, "names has length 2: give one for each of the 3"),
         ({"stationary": np.zeros(2, bool)}, "stationary must be one integer or boolean"),
         ({"format_version": np.array(2)}, "format version 2, this package reads 1"),
     ],

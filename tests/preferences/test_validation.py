@@ -198,6 +198,6 @@ def test_traced_epsilon_is_skipped():
 def test_names_of_another_number_are_refused():
     check_preferences(make_data(names=tuple("abcde")))
     with pytest.raises(
-        ValueError, match=r"^names has 2 entries: give one for each of the 5 reward features, or"
+        ValueError, match=r"^names has length 2: give one for each of the 5 reward features, or"
     ):
         check_preferences(make_data(names=("price", "time")))
