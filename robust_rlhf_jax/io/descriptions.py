@@ -1,6 +1,7 @@
 """What was understood of a file, in words, with three pairs side by side."""
 
 import dataclasses
+import operator
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -201,10 +202,12 @@ def _notes(pairs: Pairs) -> list[str]:
 def _of_identical(pairs: Pairs) -> list[str]:
     """A note on pairs whose sides are the same: a few tell nothing, and many mean that one column was read twice."""
     if pairs.texts is not None and pairs.kind == "texts":
-        same = sum(map(str.__eq__, pairs.texts.chosen, pairs.texts.rejected))
+        same = sum(map(operator.eq, pairs.texts.chosen, pairs.texts.rejected))
         what = "text"
     else:
-        same = int((np.asarray(pairs.chosen) == np.asarray(pairs.rejected)).all(1).sum())
+        a, b = np.asarray(pairs.chosen), np.asarray(pairs.rejected)
+        alike = np.flatnonzero(a[:, 0] == b[:, 0])  # first, so that no array of the size of the file is made
+        same = int((a[alike] == b[alike]).all(1).sum())
         what = "numbers"
     have = "has" if same == 1 else "have"
     return [f"{_number(same, 'pair')} {have} the same {what} on both sides."] if same else []
